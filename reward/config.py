@@ -255,14 +255,8 @@ class OpenAISamplerConfig(Settings):
         description="For n completions of a prompt, with waiting, retries and failing over.",
     )
     max_retries: int = Field(default=3, ge=0, le=10, description="Rounds over the servers after the first.")
-    max_in_flight: int = Field(default=256, ge=1, description="Requests at once, to each server.")
     cool_down_s: float = Field(
         default=10.0, ge=0, description="How long a server that failed is avoided before it is tried again."
-    )
-    logprobs: bool = Field(
-        default=False,
-        description="Ask for the sampled tokens' log-probabilities. They are of the tempered distribution "
-        "only when vLLM runs with --logprobs-mode processed_logprobs.",
     )
 
     @field_validator("base_urls")

@@ -12,19 +12,19 @@
                   engine.request      one an engine that is asked for it
               vote
 
-Off until `enable`; until then a span costs a comparison. `start` enables what the environment asks for by
-OpenTelemetry's own variables; a program that has a tracer provider of its own calls `enable` with it.
+Off until `enable`; until then a span costs a comparison. `start` enables what the environment asks for; a
+program that has a tracer provider of its own calls `enable` with it.
 Attributes follow OpenTelemetry's conventions (`http.*`, `gen_ai.*`, `error.type`), ours begin with `march.`.
-Prompts and completions are in no span unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT is "true",
-the messages of errors never.
+Prompts, completions and the messages of errors are in no span.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
+import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from urllib.parse import urlsplit
 
@@ -34,11 +34,12 @@ from opentelemetry.trace import INVALID_SPAN, Span, SpanContext, SpanKind, Statu
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reward.config import SamplingSettings
+from reward.provenance import package_version
 from reward.types import Outcome, Role, SampleGroup, TokenUse, Verdict
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-EXPORTERS = "OTEL_TRACES_EXPORTER"
-CAPTURE_TEXTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_LAST_EXPORT_S = 2.0
 
 Attributes = Mapping[str, str | int | float | bool]
 
@@ -46,28 +47,29 @@ Attributes = Mapping[str, str | int | float | bool]
 _W3C = TraceContextTextMapPropagator()
 _NOTHING = nullcontext(INVALID_SPAN)
 _tracer: Tracer | None = None
-_captures_texts = False
 _end_export: Callable[[], None] | None = None
 
 
-def exporters_asked_for() -> tuple[str, ...]:
-    """The exporters that the environment asks for, "otlp" or "console"; none by default.
+def is_asked_for() -> bool:
+    """Whether the environment names a collector.
 
     Raises:
-        ValueError: it asks for another one.
+        ValueError: it asks for another protocol than HTTP.
     """
-    if _is_true("OTEL_SDK_DISABLED"):
-        return ()
-    named = os.environ.get(EXPORTERS) or ("otlp" if any(os.environ.get(name) for name in ENDPOINTS) else "")
-    names = tuple(name.strip() for name in named.split(",") if name.strip() not in ("", "none"))
-    for name in names:
-        if name not in ("otlp", "console"):
-            raise ValueError(f"{EXPORTERS}: {name!r} is not known here; use otlp, console or none")
-    return names
+    is_off = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    if is_off or os.environ.get("OTEL_TRACES_EXPORTER") == "none" or not any(map(os.environ.get, ENDPOINTS)):
+        return False
+    protocol = next((os.environ[variable] for variable in _PROTOCOLS if os.environ.get(variable)), "")
+    if protocol not in ("", "http/protobuf"):
+        raise ValueError(f"{_PROTOCOLS[1]}: {protocol!r} is not spoken here; set http/protobuf or unset it")
+    return True
 
 
 def start(service: str) -> None:
-    """Exports spans as the environment asks, until the process ends or `stop`.
+    """Sends spans to the collector that the environment names, until the process ends or `stop`.
+
+    They are batched in the background in a bounded queue; one that cannot be sent is lost, and no audit
+    waits for it. Headers, timeouts, batches and sampling are set by OpenTelemetry's own variables.
 
     Args:
         service: Name of this part of the system, unless OTEL_SERVICE_NAME gives one.
@@ -75,31 +77,49 @@ def start(service: str) -> None:
     Raises:
         ValueError: it asks for what is not installed or not known; one line.
     """
-    if not (exporters := exporters_asked_for()):
+    global _end_export
+    if not is_asked_for() or _end_export is not None:
         return
     try:
-        from reward import tracing
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        fix = "install march-pipeline[otel], or unset OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_ENDPOINT"
+        fix = "install march-pipeline[otel], or unset OTEL_EXPORTER_OTLP_ENDPOINT"
         raise ValueError(f"traces are asked for, but {error.name} is not installed; {fix}") from error
-    global _end_export
-    enable(tracing.start(service, exporters))
-    if _end_export is None:
-        atexit.register(stop)
-    _end_export = tracing.stop
+    own = Resource.create({"service.name": service, "service.version": package_version()})
+    provider = TracerProvider(resource=own.merge(OTELResourceDetector().detect()), shutdown_on_exit=False)
+    exporter = OTLPSpanExporter()
+    logging.getLogger(OTLPSpanExporter.__module__).setLevel(logging.ERROR)  # not each retry
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    enable(provider)
+
+    def end() -> None:
+        timer = threading.Timer(_LAST_EXPORT_S, exporter.shutdown)  # which gives up a retry that waits
+        timer.daemon = True
+        timer.start()
+        provider.shutdown()
+        timer.cancel()
+
+    _end_export = end
+    atexit.register(stop)
 
 
 def stop() -> None:
     """Makes no more spans and sends what is left, for two seconds at most."""
+    global _end_export
     disable()
-    if _end_export is not None:
-        _end_export()
+    end, _end_export = _end_export, None
+    if end is not None:
+        end()
+        atexit.unregister(stop)
 
 
 def enable(provider: TracerProvider) -> None:
     """Makes spans from now on."""
-    global _tracer, _captures_texts
-    _tracer, _captures_texts = provider.get_tracer("march"), _is_true(CAPTURE_TEXTS)
+    global _tracer
+    _tracer = provider.get_tracer("march")
 
 
 def disable() -> None:
@@ -234,17 +254,6 @@ def record_group(span: Span, group: SampleGroup) -> None:
         span.set_attribute("march.weights_version", group.weights_version)
 
 
-def record_texts(span: Span, messages: Sequence[Mapping[str, object]], outputs: Sequence[str]) -> None:
-    """Writes a prompt's messages and what came of it on a span, if the environment says that texts may be."""
-    if not (_captures_texts and span.is_recording()):
-        return
-    given = [(message["role"], message["content"]) for message in messages]
-    came = [("assistant", text) for text in outputs]
-    for name, turns in (("gen_ai.input.messages", given), ("gen_ai.output.messages", came)):
-        parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in turns]
-        span.set_attribute(name, json.dumps(parts))
-
-
 @contextmanager
 def _recorded(
     tracer: Tracer, name: str, attributes: Attributes | None, kind: SpanKind, context: Context | None
@@ -265,7 +274,3 @@ def _recorded(
             is_word = isinstance(reason, str) and reason.isidentifier()
             fail(recorded, reason if is_word else type(error).__name__)
             raise
-
-
-def _is_true(variable: str) -> bool:
-    return os.environ.get(variable, "").strip().lower() == "true"

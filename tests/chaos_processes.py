@@ -162,7 +162,7 @@ class RewardServer(Child):
             port=port,
             audit=AuditConfig(kinds=("number",), prompts="compact", proposer=GREEDY, checker=GREEDY),
             sampler=OpenAISamplerConfig(base_urls=urls, model=model, **given),
-            **{"cache_bytes": 0, "deadline_s": 100, "linger_s": 0.2} | settings,
+            **{"max_kept": 0, "deadline_s": 100} | settings,
         )
         file = folder / f"server-{port}.yaml"
         file.write_text(config.model_dump_json())

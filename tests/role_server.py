@@ -58,10 +58,9 @@ class Running(Serving):
         super().__init__(app, config)
         self.http.headers["Authorization"] = f"Bearer {TOKEN}"
 
-    def audit(self, response: str = RESPONSE, *, key: str | None = None, **more: Any) -> httpx.Response:
-        headers = {} if key is None else {"Idempotency-Key": key}
+    def audit(self, response: str = RESPONSE, **more: Any) -> httpx.Response:
         body = {"query": json.loads(LABEL), "response": response, **more}
-        return self.http.post("/v1/audit", json=body, headers=headers)
+        return self.http.post("/v1/audit", json=body)
 
     def reward(self, text: str = PROMPT + RESPONSE, **changes: Any) -> httpx.Response:
         return self.http.post(

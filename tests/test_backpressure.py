@@ -12,8 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from reward.serving.admission import Admission
-from reward.serving.errors import Refused
 from tests.role_server import (  # noqa: F401
     LABEL,
     RESPONSE,
@@ -21,7 +19,6 @@ from tests.role_server import (  # noqa: F401
     Running,
     Spawn,
     Start,
-    server_config,
     spawn_processes,
     start_servers,
 )
@@ -43,7 +40,7 @@ def send_raw(running: Running, response: str = RESPONSE) -> socket.socket:
 
 
 def test_beyond_places_and_queue_is_a_503_that_says_when(start: Start) -> None:
-    running = start(max_in_flight=1, max_waiting=1, cache_bytes=0)
+    running = start(max_in_flight=1, max_waiting=1)
     running.sampler.pause_s = 0.4
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(running.audit)
@@ -54,7 +51,7 @@ def test_beyond_places_and_queue_is_a_503_that_says_when(start: Start) -> None:
         refused = running.audit(RESPONSE + "  ")
         assert {answer.result().status_code for answer in (first, second, joined)} == {200}
     assert refused.status_code == 503 and refused.json()["reason"] == "overloaded"
-    assert refused.headers["retry-after"] == "5"  # nothing has ended yet, so the rate is not known
+    assert refused.headers["retry-after"] == "5"
     assert "max_waiting" in refused.json()["detail"]
     assert running.metric('march_requests_refused_total{reason="overloaded"}') == 1
     assert running.audit(RESPONSE + "  ").status_code == 200
@@ -81,40 +78,8 @@ def test_bodies_beyond_the_memory_for_them_are_refused_unread(start: Start) -> N
     assert running.audit(RESPONSE + "y" * 900).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("num_ended", "num_waiting", "seconds"), [(0, 9, 5), (20, 9, 1), (20, 99, 5), (2, 1999, 30)]
-)
-def test_retry_after_is_the_queues_time_at_the_rate_of_now(
-    monkeypatch: pytest.MonkeyPatch, num_ended: int, num_waiting: int, seconds: int
-) -> None:
-    now = 100.0
-    monkeypatch.setattr("reward.serving.admission.time.monotonic", lambda: now)
-
-    async def measured() -> int:
-        nonlocal now
-        admission = Admission(server_config(max_in_flight=1000, max_waiting=1000))
-        for _ in range(num_ended):
-            async with admission.slot():
-                now += 0.05  # 20 audits a second
-        for _ in range(num_waiting):
-            admission.admit()
-        return admission.retry_after_s()
-
-    assert asyncio.run(measured()) == seconds
-
-
-def test_a_server_that_slept_does_not_take_its_sleep_for_slowness(monkeypatch: pytest.MonkeyPatch) -> None:
-    admission = Admission(server_config(max_in_flight=1, max_waiting=0))
-    admission.admit()
-    admission._ends.extend([0.0, 1.0])
-    monkeypatch.setattr("reward.serving.admission.time.monotonic", lambda: 1000.0)
-    with pytest.raises(Refused) as refused:
-        admission.admit()
-    assert refused.value.retry_after_s == 5
-
-
 def test_a_client_that_goes_ends_its_audit(start: Start) -> None:
-    running = start(linger_s=0.1)
+    running = start()
     running.sampler.pause_s = 30
     connection = send_raw(running)
     eventually(running, "march_audits_in_flight", 1)
@@ -126,7 +91,7 @@ def test_a_client_that_goes_ends_its_audit(start: Start) -> None:
 
 
 def test_a_client_that_waits_for_a_place_and_goes_is_forgotten(start: Start) -> None:
-    running = start(max_in_flight=1, linger_s=0.1)
+    running = start(max_in_flight=1)
     running.sampler.pause_s = 30
     connections = [send_raw(running, RESPONSE + " " * i) for i in range(2)]
     eventually(running, "march_audits_waiting", 1)
@@ -138,7 +103,7 @@ def test_a_client_that_waits_for_a_place_and_goes_is_forgotten(start: Start) -> 
 
 
 def test_an_audit_goes_on_while_one_client_still_waits(start: Start) -> None:
-    running = start(linger_s=0)
+    running = start()
     running.sampler.pause_s = 0.3
     with ThreadPoolExecutor(1) as pool:
         connection = send_raw(running)
@@ -148,16 +113,6 @@ def test_an_audit_goes_on_while_one_client_still_waits(start: Start) -> None:
         connection.close()
         assert staying.result().json()["verdict"]["outcome"] == "SUPPORTED"
     assert running.sampler.num_cancelled == 0 and running.metric("march_audits_cancelled_total") == 0
-
-
-def test_a_client_that_asks_again_at_once_finds_its_audit_under_way(start: Start) -> None:
-    running = start(linger_s=5)
-    running.sampler.pause_s = 0.5
-    connection = send_raw(running)
-    eventually(running, "march_audits_in_flight", 1)
-    connection.close()
-    again = running.audit()
-    assert again.headers["march-audit"] == "joined" and running.sampler.num_calls == 2
 
 
 def audit_request(response: str) -> bytes:
@@ -197,7 +152,7 @@ def test_ten_thousand_at_once_are_answered_or_refused_within_bounded_memory(spaw
     answers = asyncio.run(flood())
     statuses = Counter(status for status, _ in answers)
     assert set(statuses) == {200, 503} and statuses[200] >= 500
-    assert all(1 <= int(headers["retry-after"]) <= 30 for status, headers in answers if status == 503)
+    assert all(1 <= int(headers["retry-after"]) <= 5 for status, headers in answers if status == 503)
     assert server.memory("VmHWM") - before < 400 * 1024**2
     told = server.http.get("/metrics").text
     assert "march_audits_in_flight 0.0" in told and "march_audits_waiting 0.0" in told

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
+import hashlib
 import json
 from typing import Any
 
 import pytest
 
-from reward.serving.client import RewardClient, RewardServerError, SyncRewardClient
-from reward.types import AuditResult, Outcome
-from tests.role_server import LABEL, QUERY, RESPONSE, TOKEN, PolicySampler, Start, start_servers  # noqa: F401
+from reward.serving.signing import Exchange, verify
+from tests.role_server import LABEL, RESPONSE, PolicySampler, Start, start_servers  # noqa: F401
 from tests.serving import KEY, serve_picnic
 from tests.serving import QUERY as PICNIC
-from tests.serving import TOKEN as PICNIC_TOKEN
 
 
 def asked(response: str, **more: Any) -> dict[str, Any]:
@@ -45,12 +43,11 @@ def test_entries_come_in_order_and_fail_alone(start: Start) -> None:
     assert [e and e["status"] for e in errors] == [None, 422, None, 422, None, None]
     assert "query" in errors[1]["detail"] and "overrides.voters" in errors[3]["detail"]
     assert results[0]["trajectories"] == [] and results[5]["trajectories"]
-    sources = answer.headers["march-audit"].split(",")
-    assert len(sources) == 6 and [i for i, source in enumerate(sources) if source == "error"] == [1, 3]
 
 
 def test_a_bug_and_a_quota_cost_their_own_entry(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    running = start(quota={"per_minute": 2})
+    running = start(quota={"in_flight": 2})
+    running.sampler.pause_s = 0.2
     body = {"audits": [asked(RESPONSE + " " * i) for i in range(4)]}
     entries = running.http.post("/v1/audits", json=body).json()["entries"]
     assert [e["error"] and e["error"]["status"] for e in entries] == [None, None, 429, 429]
@@ -72,41 +69,22 @@ def test_a_batch_is_bounded(start: Start, num: int, status: int) -> None:
         assert "audits" in answer.json()["detail"]
 
 
-def test_equal_entries_share_an_audit_and_a_retry_gets_the_same(start: Start) -> None:
+def test_equal_entries_share_an_audit_and_one_gets_the_trajectories(start: Start) -> None:
     running = start(sampler=PolicySampler())
     body = {"audits": [asked(RESPONSE, include_trajectories=True)] * 2}
-    first = running.http.post("/v1/audits", json=body, headers={"Idempotency-Key": "k"})
-    again = running.http.post("/v1/audits", json=body, headers={"Idempotency-Key": "k"})
-    assert first.json() == again.json()
-    assert [e["result"]["verdict"]["weights_version"] for e in first.json()["entries"]] == [9, 9]
-    assert sorted(first.headers["march-audit"].split(",")) == ["fresh", "joined"]
-    assert again.headers["march-audit"] == "cached,cached"
-    assert [bool(e["result"]["trajectories"]) for e in first.json()["entries"]] == [True, False]
-
-
-def test_our_clients_give_results_and_errors_of_their_own_kind(start: Start) -> None:
-    running = start(audit={"kinds": ["number"], "prompts": "compact"}, limits={"max_documents": 1})
-    two = QUERY.model_copy(
-        update={"documents": (*QUERY.documents, QUERY.documents[0].model_copy(update={"id": "e"}))}
-    )
-    samples = [(QUERY, RESPONSE), (two, RESPONSE)]
-
-    async def ask() -> list[AuditResult | RewardServerError]:
-        async with RewardClient(running.url, TOKEN) as client:
-            return await client.audit_batch(samples)
-
-    with SyncRewardClient(running.url, TOKEN) as client:
-        told = [asyncio.run(ask()), client.audit_batch(samples)]
-    for result, error in told:
-        assert isinstance(result, AuditResult) and result.verdict.outcome is Outcome.SUPPORTED
-        assert isinstance(error, RewardServerError) and "422: query: documents: 2" in str(error)
+    results = [e["result"] for e in running.http.post("/v1/audits", json=body).json()["entries"]]
+    assert [result["verdict"]["weights_version"] for result in results] == [9, 9]
+    assert sorted(bool(result["trajectories"]) for result in results) == [False, True]
 
 
 def test_a_batch_is_signed_too() -> None:
     serving = serve_picnic(signing_key=KEY)
+    nonce = "n" * 16
+    body = json.dumps({"audits": [{"query": PICNIC.model_dump(), "response": RESPONSE}]})
     try:
-        with SyncRewardClient(serving.url, PICNIC_TOKEN, signing_key=KEY) as client:
-            (result,) = client.audit_batch([(PICNIC, "The July picnic raised 466 euros.")])
-        assert isinstance(result, AuditResult)
+        headers = {"March-Nonce": nonce, "Content-Type": "application/json"}
+        answer = serving.http.post("/v1/audits", content=body, headers=headers)
     finally:
         serving.close()
+    digests = [hashlib.sha256(data).hexdigest() for data in (body.encode(), answer.content)]
+    verify(answer.headers["March-Signature"], Exchange("POST", "/v1/audits", *digests, nonce), KEY)

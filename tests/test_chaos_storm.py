@@ -33,7 +33,6 @@ def serve_in(folder: Path, serve: Serve) -> tuple[RewardServer, str]:
         env={"CHAOS_CLOCK": str(clock)},
         tokens_file=tokens,
         audit_log=folder / "logs" / "audit.jsonl",
-        cache_bytes=200_000,  # room for a few verdicts
         limits=LIMITS,
     )
     return server, made.token

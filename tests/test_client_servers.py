@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
 import pytest
 from fastapi.responses import JSONResponse, Response
 
-from reward.serving.attempt import Servers
-from reward.serving.client import RewardClient, RewardServerError
+from reward.serving.client import RewardClient, RewardServerError, ranked
 from reward.types import AuditResult, Outcome
 from tests.role_server import QUERY, RESPONSE, TOKEN, PolicySampler, Start, start_servers  # noqa: F401
 from tests.test_client import Misbehaving, Serve, free_url, good_answer, no_waiting, refusal, serve  # noqa: F401
@@ -29,38 +27,19 @@ def audits(urls: list[str], num: int, **options: Any) -> list[AuditResult]:
     return asyncio.run(run())
 
 
-def firsts(servers: Servers) -> list[str]:
-    return [servers.in_turn(content)[0] for content in CONTENTS]
+def firsts(urls: list[str]) -> list[str]:
+    return [ranked(urls, content)[0] for content in CONTENTS]
 
 
 def test_contents_are_shared_evenly_and_each_keeps_its_server() -> None:
-    chosen = firsts(Servers(URLS))
+    chosen = firsts(URLS)
     assert min(chosen.count(url) for url in URLS) > 70
-    assert chosen == firsts(Servers(URLS[::-1]))  # whatever the order in which a client knows them
+    assert chosen == firsts(URLS[::-1])  # whatever the order in which a client knows them
 
 
 def test_a_server_that_goes_takes_only_its_own_contents_along() -> None:
-    before, after = firsts(Servers(URLS)), firsts(Servers(URLS[:2]))
+    before, after = firsts(URLS), firsts(URLS[:2])
     assert all(old in (new, URLS[2]) for old, new in zip(before, after, strict=True))
-    assert all(sorted(Servers(URLS).in_turn(content)) == URLS for content in CONTENTS)
-
-
-def test_a_server_that_failed_comes_last_until_it_answers(caplog: pytest.LogCaptureFixture) -> None:
-    servers = Servers(URLS)
-    with caplog.at_level(logging.WARNING):
-        for _ in range(3):
-            servers.note(URLS[0], why=RewardServerError("a is gone"))
-    assert [record.getMessage() for record in caplog.records] == ["a is gone; another server is asked"]
-    assert {servers.in_turn(content)[-1] for content in CONTENTS} == {URLS[0]}
-    servers.note(URLS[0])
-    assert firsts(servers) == firsts(Servers(URLS))
-
-
-def test_a_server_that_failed_is_tried_again_after_its_cool_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reward.serving.attempt._COOL_DOWN_S", 0.0)
-    servers = Servers(URLS)
-    servers.note(URLS[0], why=RewardServerError("a is gone"))
-    assert firsts(servers) == firsts(Servers(URLS))
 
 
 @pytest.mark.parametrize(("urls", "words"), [([], "no address"), (["http://a", "http://a/"], "twice")])
@@ -90,18 +69,11 @@ def test_a_full_server_hands_over_at_once(
     assert full.num_requests and free.num_requests == 20
 
 
-def test_a_server_that_hangs_is_left_for_another_and_then_avoided(serve: Serve) -> None:  # noqa: F811
+def test_a_server_that_hangs_is_left_for_another(serve: Serve) -> None:  # noqa: F811
     hanging, free = Misbehaving(good_answer()), Misbehaving(good_answer())
     hanging.pause_s = 3
-    urls = [serve(hanging.app), serve(free.app)]
-
-    async def run() -> list[AuditResult]:
-        async with RewardClient(urls, TOKEN, timeout_s=0.5) as client:
-            at_once = [client.audit(QUERY, f"{RESPONSE} {i}") for i in range(10)]
-            return [*await asyncio.gather(*at_once), *[await client.audit(QUERY, str(i)) for i in range(10)]]
-
-    assert len(asyncio.run(run())) == 20
-    assert 0 < hanging.num_requests <= 10 and free.num_requests == 20
+    assert len(audits([serve(hanging.app), serve(free.app)], 10, timeout_s=0.5)) == 10
+    assert hanging.num_requests and free.num_requests == 10
 
 
 def test_what_does_not_pass_by_itself_is_no_reason_to_ask_another(serve: Serve) -> None:  # noqa: F811

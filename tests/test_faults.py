@@ -178,7 +178,7 @@ def test_a_dead_engine_is_left_for_one_that_lives(start: Start, model: Model) ->
 
 
 def test_clients_that_go_take_nothing_from_those_who_stay(start: Start, model: Model) -> None:
-    running = start(sampler=sampler_of(model, timeout_s=30.0), linger_s=0.05)
+    running = start(sampler=sampler_of(model, timeout_s=30.0))
     go_on = threading.Event()
     model.fault = lambda *_: not go_on.wait(20)
 
@@ -247,7 +247,7 @@ def test_memory_is_back_to_its_level_after_faults(
     start: Start, model: Model, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL, logger="reward")  # pytest keeps every record
-    running = start(sampler=sampler_of(model, timeout_s=0.5), cache_bytes=0)
+    running = start(sampler=sampler_of(model, timeout_s=0.5), max_kept=0)
 
     def a_round() -> None:
         for fault in (None, answers_garbage, dies_mid_request, refuses):

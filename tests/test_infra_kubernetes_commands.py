@@ -118,7 +118,7 @@ def test_the_reward_servers_settings_are_settings() -> None:
     assert config.port == container["ports"][0]["containerPort"]
     assert reward["spec"]["terminationGracePeriodSeconds"] >= config.drain_grace_s + 10
     limit = quantity(container["resources"]["limits"]["memory"])
-    assert limit >= config.max_held_bytes + config.cache_bytes + GIB / 2
+    assert limit >= config.max_held_bytes + GIB / 2
     engine = pods(built("single-node-gpu"))["Deployment/vllm"]["spec"]["containers"][0]
     assert isinstance(config.sampler, OpenAISamplerConfig)
     (url,) = config.sampler.base_urls

@@ -46,7 +46,7 @@ def asked(server: Supervised, pool: ThreadPoolExecutor) -> Future[int]:
 
 
 def test_no_connection_is_refused_while_the_server_is_killed_or_stopped() -> None:
-    config = server_config(cache_bytes=0).model_dump_json()  # each request is an audit
+    config = server_config(max_kept=0).model_dump_json()  # each request is an audit
     command = [sys.executable, str(ROOT / "tests" / "role_process.py"), config, "1"]
     server = Supervised(command, environment(MARCH_REWARD_TOKEN=TOKEN, PYTHONPATH=str(ROOT)))
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import sys
@@ -10,8 +9,16 @@ from typing import Any
 
 import pytest
 
-from reward.serving.client import RewardClient, RewardServerError
-from reward.serving.logs import Caller, TextFormatter, caller, configure_logging, json_formatter, name_request
+from reward.serving.client import RewardServerError, SyncRewardClient
+from reward.serving.logs import (
+    Caller,
+    TextFormatter,
+    caller,
+    configure_logging,
+    json_formatter,
+    name_request,
+    request_id_of,
+)
 from tests.role_server import (
     LABEL,
     QUERY,
@@ -40,15 +47,14 @@ def test_a_line_a_request_and_its_id_in_all_of_its_lines(spawn: Spawn) -> None:
     server.process.terminate()
     _, told = server.end()
     lines = lines_of(told)
-    asked = [line for line in lines if line["logger"] == "reward.serving.middleware"]
-    shown = [(line["method"], line["status"], line["caller"], line["outcome"]) for line in asked]
-    assert shown == [
-        ("POST", 401, None, "token_wrong"),
-        ("POST", 200, "env", "UNSCORED"),
-        ("GET", 404, "env", None),
+    asked = [
+        line for line in lines if line["logger"] == "uvicorn.access" and "/healthz" not in line["message"]
     ]
-    assert asked[0]["request_id"] == "stranger" and asked[0]["client"] == "127.0.0.1"
-    assert asked[1]["path"] == url and asked[1]["ms"] >= 200
+    first, second, third = [line["message"].partition(" - ")[2] for line in asked]
+    assert (first, second) == ('"POST /v1/audit HTTP/1.1" 401', '"POST /v1/audit HTTP/1.1" 200')
+    assert third == '"GET /version%0A2026-01-01%20INFO%20forged HTTP/1.1" 404'
+    assert asked[0]["message"].startswith("127.0.0.1:")
+    assert [line["request_id"] for line in asked[:2]] == ["stranger", "mine-7"]
     (warned,) = [line for line in lines if line["level"] == "WARNING"]
     assert "UNSCORED" in warned["message"] and warned["request_id"] == "mine-7"
     for text in (TOKEN, "knock-knock", "picnic raised"):
@@ -59,21 +65,21 @@ def test_no_line_a_request_unless_asked_for(spawn: Spawn) -> None:
     server = spawn()
     assert server.audit().status_code == 200
     server.process.terminate()
-    assert "reward.serving.middleware" not in server.end()[1]
+    assert "uvicorn.access" not in server.end()[1]
 
 
-def test_the_clients_errors_name_the_request(start: Start, caplog: pytest.LogCaptureFixture) -> None:
-    running = start(access_log=True)
-
-    async def ask() -> None:
-        async with RewardClient(running.url, "not the token") as client:
-            await client.audit(QUERY, RESPONSE)
-
-    with caplog.at_level(logging.INFO), pytest.raises(RewardServerError, match="answered 401") as caught:
-        caplog.handler.addFilter(name_request)
-        asyncio.run(ask())
-    (line,) = [record for record in caplog.records if record.name == "reward.serving.middleware"]
-    assert f"(request {line.request_id})" in str(caught.value)  # type: ignore[attr-defined]
+def test_the_clients_errors_name_the_request(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str | None] = []
+    monkeypatch.setattr(
+        "reward.serving.middleware.request_id_of", lambda given: seen.append(given) or request_id_of(given)
+    )
+    running = start()
+    with (
+        SyncRewardClient(running.url, "not the token") as client,
+        pytest.raises(RewardServerError, match="answered 401") as caught,
+    ):
+        client.audit(QUERY, RESPONSE)
+    assert f"(request {seen[0]})" in str(caught.value)
 
 
 def test_an_error_of_ours_has_an_id_too(start: Start) -> None:

@@ -104,7 +104,7 @@ def test_a_body_of_unknown_length_is_refused_where_it_passes_the_limit(start: St
 
 def test_the_audit_log_holds_every_verdict_and_no_token(start: Start, tmp_path: Path) -> None:
     log = tmp_path / "logs" / "audits.jsonl"
-    running = start(audit_log=log, cache_bytes=0)
+    running = start(audit_log=log, max_kept=0)
     running.audit()
     running.sampler.failures = [SamplerError("prompt_too_long", "too long")]
     running.reward()

@@ -30,7 +30,6 @@ class FakeServer:
     def __init__(self) -> None:
         self.behaviour = "good"
         self.requests: list[dict[str, Any]] = []
-        self.num_at_once = self.most_at_once = 0
         self.base_url = self.authorization = self.request_id = ""
         self.usage: dict[str, Any] = {}
 
@@ -39,19 +38,12 @@ class FakeServer:
         self.authorization = request.headers["authorization"]
         self.request_id = request.headers["x-request-id"]
         self.requests.append(body)
-        self.num_at_once += 1
-        self.most_at_once = max(self.most_at_once, self.num_at_once)
-        try:
-            return await self._answer(body)
-        finally:
-            self.num_at_once -= 1
+        return await self._answer(body)
 
     async def _answer(self, body: dict[str, Any]) -> Response:
         match self.behaviour:
             case "slow":
                 await asyncio.sleep(5)
-            case "brief_pause":
-                await asyncio.sleep(0.1)
             case "busy_once" if len(self.requests) == 1:
                 return _refusal(503, "busy", headers={"Retry-After": "0"})
             case "broken":
@@ -84,16 +76,11 @@ class FakeServer:
             {"index": i, "message": {"role": "assistant", "content": content}, "finish_reason": finish}
             for i in range(num)
         ]
-        if body.get("logprobs") and self.behaviour != "no_logprobs":
-            num_tokens = 3 if self.behaviour == "wrong_logprobs" else 2
-            for choice in choices:
-                content = [{"token": "x", "logprob": -0.5 * i, "top_logprobs": []} for i in range(num_tokens)]
-                choice["logprobs"] = {"content": content}
         names = {"names_it": f"chatcmpl-{self.request_id}", "anothers": f"chatcmpl-march-{'0' * 32}"}
         name = names.get(self.behaviour, "x")
         answer = {"id": name, "object": "chat.completion", "created": 0, "model": MODEL, "choices": choices}
         answer |= {"usage": self.usage} if self.usage else {}
-        if self.behaviour in ("good", "wrong_logprobs") and body.get("return_token_ids"):
+        if self.behaviour == "good" and body.get("return_token_ids"):
             answer["prompt_token_ids"] = [1, 2, 3]
             for choice in choices:
                 choice["token_ids"] = [10 + int(str(choice["index"])), 4]
@@ -162,7 +149,7 @@ def test_one_request_brings_n_samples_with_their_token_ids(fake: FakeServer) -> 
     assert request["n"] == 3 and request["return_token_ids"] is True
     assert (request["temperature"], request["top_p"], request["max_tokens"]) == (0.7, 0.9, 32)
     assert request["messages"] == MESSAGES
-    assert not {"seed", "logprobs", "structured_outputs"} & set(request), "sent without being asked for"
+    assert not {"seed", "structured_outputs"} & set(request), "sent without being asked for"
 
 
 def test_seed_and_pattern_are_passed_on(fake: FakeServer) -> None:
@@ -204,26 +191,6 @@ def test_the_cost_of_a_request_is_read_where_it_is_given(fake: FakeServer) -> No
     assert sample(fake).use is None
     fake.usage = {"prompt_tokens": 30, "completion_tokens": 6, "total_tokens": 36}
     assert sample(fake).use == TokenUse(num_prompt=30, num_completion=6)
-
-
-def test_log_probabilities_come_when_asked_for(fake: FakeServer) -> None:
-    assert sample(fake).samples[0].logprobs is None
-    group = sample(fake, logprobs=True)
-    assert fake.requests[-1]["logprobs"] is True
-    assert group.samples[0].token_ids == (10, 4) and group.samples[0].logprobs == (0.0, -0.5)
-
-
-@pytest.mark.parametrize(
-    ("behaviour", "words"),
-    [("no_logprobs", "set sampler.logprobs: false"), ("wrong_logprobs", "3 log-probabilities came with 2")],
-)
-def test_missing_or_misfit_log_probabilities_are_a_failure(
-    fake: FakeServer, behaviour: str, words: str
-) -> None:
-    fake.behaviour = behaviour
-    with pytest.raises(SamplerError, match=words) as caught:
-        sample(fake, logprobs=True)
-    assert caught.value.reason == "bad_response"
 
 
 def test_the_answer_to_another_request_is_not_believed(fake: FakeServer) -> None:
@@ -318,19 +285,6 @@ def test_no_server_is_a_connection_failure(fake: FakeServer) -> None:
         sample(fake, base_url=base_url)
     assert caught.value.reason == "connection"
     assert base_url in caught.value.detail
-
-
-def test_requests_in_flight_are_bounded(fake: FakeServer) -> None:
-    fake.behaviour = "brief_pause"
-
-    async def run() -> None:
-        sampler = make_sampler(fake, max_in_flight=2)
-        await asyncio.gather(*(sampler.sample(MESSAGES, n=1, settings=SETTINGS) for _ in range(6)))
-        await sampler.close()
-
-    asyncio.run(run())
-    assert len(fake.requests) == 6
-    assert fake.most_at_once == 2
 
 
 def test_ready_asks_for_the_model_by_name(fake: FakeServer) -> None:

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from reward.offline.compare import compare, read_earlier
 from reward.offline.excerpt import Mark, printable, segment, sentence, windows
 from reward.offline.figures import count_figures
 from reward.offline.page import anchor
@@ -112,23 +111,8 @@ def test_the_worst_rows_come_first_and_those_left_out_are_counted(
     assert "8 more answers are in the audit but not in this page, which shows the 4 worst" in page
 
 
-def test_rows_that_turned_come_before_the_worst(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reward.offline.report.MOST_ROWS", 4)
-    before = shop_job(tmp_path, output=tmp_path / "before.jsonl")
-    run(before)
-    lines = before.output.read_text().splitlines()
-    lines[5] = lines[5].replace('"SUPPORTED","reward":0.0', '"REFUTED","reward":-1.0')
-    before.output.write_text("\n".join(lines) + "\n")
-    job = shop_job(tmp_path)
-    summary, earlier = run(job)[0], read_earlier(before.output)
-    page = render_report(summary, audited_rows(job), compare(earlier, audited_rows(job)))
-    shown = [one.get("id") for one in Page(page).all("article")]
-    assert shown == ["row-r105", "row-r103", "row-r107", "row-r111"]
-    assert "1 answers turned" in page and 'href="#row-r105"' in page
-
-
 def test_every_claim_of_the_page_has_an_address_and_its_data() -> None:
-    one = report_row(*picnic_pair(row_id="a/b c"), None)
+    one = report_row(*picnic_pair(row_id="a/b c"))
     data = json.loads(script_data([one]))
     assert one.anchor == "row-a%2Fb%20c"
     claims = data["rows"][one.anchor]["claims"]
@@ -153,7 +137,7 @@ def test_a_long_document_is_shown_around_its_evidence() -> None:
         Document(id=one.id, title=one.title, text=one.text + long) for one in row.query.documents
     )
     query = RagQuery(id=row.query.id, query=row.query.query, documents=documents)
-    data = json.loads(script_data([report_row(row.model_copy(update={"query": query}), verdict, None)]))
+    data = json.loads(script_data([report_row(row.model_copy(update={"query": query}), verdict)]))
     for document in data["documents"]:
         assert document["size"] > 50_000
         assert sum(len(part["text"]) for part in document["parts"]) <= MOST_DOCUMENT_CHARS + 100

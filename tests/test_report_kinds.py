@@ -69,7 +69,7 @@ def test_the_page_has_a_table_and_a_filter_of_kinds_where_there_are_several(tmp_
 
 
 def test_the_data_of_the_page_names_the_kind_of_each_claim() -> None:
-    data = json.loads(script_data([report_row(*pair(), None)]))
+    data = json.loads(script_data([report_row(*pair())]))
     [entry] = data["rows"].values()
     kinds = [found["claim"]["kind"] for found in entry["claims"]]
     assert kinds == ["name", "name", "date", "number", "number"]

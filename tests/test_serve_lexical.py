@@ -41,7 +41,7 @@ def test_it_answers_every_path_and_is_ready_at_once(server: Serving) -> None:
     told = server.http.get("/version").json()
     assert (told["sampler"], told["model"]) == ("lexical", "")
     with SyncRewardClient(server.url, TOKEN) as client:
-        results = client.audit_batch([(QUERY, RESPONSE), (QUERY, WRONG)])
+        results = [client.audit(QUERY, RESPONSE), client.audit(QUERY, WRONG)]
     assert [r.verdict.outcome for r in results] == [Outcome.SUPPORTED, Outcome.REFUTED]
     assert server.metric('march_audits_total{outcome="SUPPORTED"') == 1  # then it was kept
 
@@ -56,7 +56,7 @@ def test_the_query_decides_as_it_does_in_every_audit(server: Serving) -> None:
         (query, "It had 61 families."),
     ]
     with SyncRewardClient(server.url, TOKEN) as client:
-        verdicts = [result.verdict for result in client.audit_batch(asked)]
+        verdicts = [client.audit(*one).verdict for one in asked]
     assert [(one.reason, one.reward) for one in verdicts] == [
         ("unanswerable", -1.0),
         ("other_count", -1.0),

@@ -137,10 +137,10 @@ def test_a_refusal_does_not_send_the_input_back(start: Start) -> None:
 
 def test_audit_gives_the_verdict_and_trajectories_only_when_asked(start: Start) -> None:
     running = start(sampler=PolicySampler())
-    without = AuditResult.model_validate_json(running.audit(key="one").content)
+    without = AuditResult.model_validate_json(running.audit().content)
     assert without.verdict.outcome is Outcome.SUPPORTED and without.verdict.weights_version == 9
     assert without.verdict.claims[0].claim.answer == "466" and without.trajectories == ()
-    full = AuditResult.model_validate_json(running.audit(key="another", include_trajectories=True).content)
+    full = AuditResult.model_validate_json(running.audit(include_trajectories=True).content)
     assert [t.role for t in full.trajectories] == ["proposer", "checker", "checker", "checker"]
     assert full.trajectories[0].prompt_token_ids == (1, 2, 3)
     assert full.trajectories[0].response_token_ids == (5, 6)
@@ -157,8 +157,7 @@ def test_a_request_may_override_settings_within_bounds(start: Start) -> None:
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        ({"voters": 11}, ["overrides.voters: 11", "bound 9"]),
-        ({"voters": 99}, ["overrides.voters", "15"]),
+        ({"voters": 11}, ["overrides.voters", "9"]),
         ({"voters": 4}, ["overrides.voters: 4 is even", "use 5"]),
         ({"reward_supported": 1}, ["overrides.reward_supported"]),
         ({"voters": 1}, ["overrides.voters: 1 is weaker than this server's 3", "may_weaken"]),
@@ -224,9 +223,3 @@ def test_the_api_describes_its_bodies(start: Start) -> None:
         told = paths[path]["post"]
         assert told["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith(f"/{body}")
         assert told["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].endswith(f"/{reply}")
-        assert [parameter["name"] for parameter in told["parameters"]] == ["Idempotency-Key"]
-
-
-def test_a_key_too_long_is_refused(start: Start) -> None:
-    answer = start().audit(key="k" * 129)
-    assert answer.status_code == 422 and "Idempotency-Key" in answer.json()["detail"]

@@ -16,7 +16,7 @@ from tests.role_server import RESPONSE, PolicySampler, Start, start_servers  # n
 
 
 def test_metrics_count_outcomes_reasons_claims_and_votes(start: Start) -> None:
-    running, other = start(cache_bytes=0), start()
+    running, other = start(max_kept=0), start()
     running.audit()
     running.sampler.failures = [SamplerError("prompt_too_long", "too long")]
     running.audit()
@@ -80,13 +80,6 @@ def test_unreadable_votes_are_counted(start: Start) -> None:
     assert running.metric('march_votes_total{state="unreadable"}') == 3
 
 
-def test_kept_verdicts_are_measured(start: Start) -> None:
-    running = start()
-    assert running.metric("march_cache_bytes") == 0
-    running.audit()
-    assert 1000 < running.metric("march_cache_bytes") < 100_000
-
-
 def test_version_names_what_answers(start: Start) -> None:
     running = start()
     told = running.http.get("/version").json()
@@ -108,30 +101,6 @@ def test_health_is_open_and_readiness_tells_no_details(start: Start, monkeypatch
         answer = stranger.get("/readyz")
         assert answer.status_code == 503 and answer.headers["retry-after"] == "1"
         assert answer.json()["reason"] == "engine" and "secret" not in answer.text
-
-
-def test_a_frozen_model_is_ready_once_it_has_given_a_token_and_is_asked_for_it_once(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("reward.serving.status._CACHE_S", 0)
-    running = start()
-    running.sampler.failures = [SamplerError("engine", "still loading"), ZeroDivisionError("a bug")]
-    told = [running.http.get("/readyz").json() for _ in range(4)]
-    assert [one.get("reason") for one in told] == ["engine", "internal", None, None]
-    assert running.sampler.num_calls == 3 and running.sampler.num_voters == 1
-
-
-def test_a_slow_first_token_is_waited_for_by_many_and_not_begun_twice(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("reward.serving.status._TIMEOUT_S", 0.1)
-    running = start()
-    running.sampler.pause_s = 0.4
-    assert running.http.get("/readyz").json()["reason"] == "warming_up"
-    end = time.monotonic() + 5
-    while running.http.get("/readyz").status_code != 200:
-        assert time.monotonic() < end
-    assert running.sampler.num_calls == 1
 
 
 def test_readiness_is_asked_of_the_sampler_once_for_all_who_ask(
@@ -165,7 +134,7 @@ def test_tokens_are_counted_for_a_sampler_that_tells_only_their_use(start: Start
 def test_voters_who_repeat_each_other_word_for_word_are_noticed(
     start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    running = start(cache_bytes=0)
+    running = start(max_kept=0)
     for i in range(21):
         running.audit(RESPONSE + " " * i)
     assert running.metric("march_voters_asked_total") == 21
@@ -182,8 +151,3 @@ def test_at_temperature_0_voters_may_repeat_each_other(start: Start) -> None:
     running = start(audit={"prompts": "compact", "checker": {"temperature": 0}})
     running.audit()
     assert running.metric("march_voters_asked_total") == 0
-
-
-def test_rollout_engines_are_not_asked_for_a_token(start: Start) -> None:
-    running = start(sampler=PolicySampler())
-    assert running.http.get("/readyz").status_code == 200 and running.sampler.num_calls == 0

@@ -50,7 +50,6 @@ ABSENT = {
     "Next time by the clock": "the job has no cron trigger",
     "Refuted answers": "the job has no drift trigger",
     "Sampler failures": "no engine failed",
-    "Spans of traces": "tracing is off",
     "Certificates read": "there is no TLS",
     "Weights in training": "a frozen model has no version",
     "Requests without a valid token": "nobody came without a token",

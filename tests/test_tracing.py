@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
-import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +22,6 @@ from reward.config import OpenAISamplerConfig
 from reward.samplers import SamplerError
 from reward.samplers.openai import OpenAISampler
 from reward.serving.client import RewardClient, RewardServerError
-from reward.span_counts import counts
 from tests.collector import Collector, attributes
 from tests.openai_model import Model
 from tests.role_server import Start, start_servers  # noqa: F401
@@ -110,7 +108,7 @@ def test_one_answer_is_one_trace_from_its_rollout_to_its_vote(
     assert all(span.status.code != ERROR for span in collector.spans)
     audit = attributes(collector.named("march.audit")[0])
     assert audit["march.outcome"] == "SUPPORTED" and audit["march.reason"] == "supported"
-    assert audit["march.num_claims"] == 1 and audit["march.source"] == "fresh"
+    assert audit["march.num_claims"] == 1
     proposing, checking = map(attributes, collector.named("chat tiny"))
     assert (proposing["march.role"], checking["march.role"]) == ("proposer", "checker")
     assert checking["gen_ai.request.choice.count"] == 3 and checking["march.attempt"] == 0
@@ -130,20 +128,6 @@ def test_a_span_says_tokens_and_no_text(start: Start, collector: Collector) -> N
         assert text.encode() not in collector.bodies
 
 
-def test_texts_are_shown_where_the_environment_says_so(
-    monkeypatch: pytest.MonkeyPatch, collector: Collector
-) -> None:
-    telemetry.stop()
-    monkeypatch.setenv(telemetry.CAPTURE_TEXTS, "true")
-    telemetry.start("test")
-    server = serve_picnic()
-    server.audit()
-    server.close()
-    telemetry.stop()
-    told = json.loads(str(attributes(collector.named("chat role-player")[1])["gen_ai.output.messages"]))
-    assert told[0]["role"] == "assistant" and "466" in told[0]["parts"][0]["content"]
-
-
 def test_a_joined_audit_is_linked_to_the_one_it_joined(start: Start, collector: Collector) -> None:
     running = start()
     running.sampler.pause_s = 0.2
@@ -155,8 +139,7 @@ def test_a_joined_audit_is_linked_to_the_one_it_joined(start: Start, collector: 
     asyncio.run(both())
     running.close()
     telemetry.stop()
-    by_source = {str(attributes(span)["march.source"]): span for span in collector.named("march.audit")}
-    fresh, joined = by_source["fresh"], by_source["joined"]
+    fresh, joined = sorted(collector.named("march.audit"), key=lambda span: len(span.links))
     assert [link.span_id for link in joined.links] == [fresh.span_id] and not fresh.links
     assert joined.trace_id != fresh.trace_id
 
@@ -220,29 +203,21 @@ def test_the_audit_log_knows_the_trace(tmp_path: Path, collector: Collector) -> 
     assert collector.named("POST /v1/audit")[0].parent_span_id.hex() == "b" * 16
 
 
-def test_a_dead_collector_costs_no_answer(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_dead_collector_costs_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.1")
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "8")
     monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "4")
-    before = counts.exported
     telemetry.start("test")
     server = serve_picnic()
     try:
         assert {server.audit().status_code for _ in range(20)} == {200}
-        told = server.http.get("/metrics").text
     finally:
         server.close()
+        begin = time.monotonic()
         telemetry.stop()
-    assert counts.exported == before
-    assert float(re.search(r'march_spans_total\{state="ended"\} (\S+)', told)[1]) >= 20  # type: ignore[index]
-    told_of = [
-        record for record in caplog.records if record.name.startswith(("opentelemetry", "reward.trac"))
-    ]
-    assert [record.levelno for record in told_of] == [logging.ERROR]
+    assert time.monotonic() - begin < 5
 
 
 def test_nothing_is_traced_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,30 +226,28 @@ def test_nothing_is_traced_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "exporters"),
+    ("environment", "is_asked"),
     [
-        ({}, ()),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, ("otlp",)),
-        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c:4318/v1/traces"}, ("otlp",)),
-        ({"OTEL_TRACES_EXPORTER": "otlp, console"}, ("otlp", "console")),
-        ({"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, ()),
-        ({"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "otlp"}, ()),
+        ({}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, True),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c:4318/v1/traces"}, True),
+        ({"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, False),
+        ({"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, False),
     ],
 )
 def test_the_environment_asks_for_traces(
-    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], exporters: tuple[str, ...]
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], is_asked: bool
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert telemetry.exporters_asked_for() == exporters
+    assert telemetry.is_asked_for() is is_asked
 
 
 @pytest.mark.parametrize(
     ("environment", "words"),
     [
-        ({"OTEL_TRACES_EXPORTER": "zipkin"}, "'zipkin' is not known here; use otlp"),
-        ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "set http/protobuf"),
-        ({"OTEL_TRACES_EXPORTER": "otlp", "WITHOUT": "1"}, "install march-pipeline[otel]"),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "set http/protobuf"),
+        ({"WITHOUT": "1"}, "install march-pipeline[otel]"),
     ],
 )
 def test_what_cannot_be_had_is_one_line_and_an_end(environment: dict[str, str], words: str) -> None:
@@ -284,7 +257,12 @@ def test_what_cannot_be_had_is_one_line_and_an_end(environment: dict[str, str], 
     done = subprocess.run(
         [sys.executable, "-c", without + serve, json.dumps(config)],
         cwd=Path(__file__).parents[1],
-        env={**os.environ, "MARCH_REWARD_TOKEN": TOKEN, **environment},
+        env={
+            **os.environ,
+            "MARCH_REWARD_TOKEN": TOKEN,
+            telemetry.ENDPOINTS[0]: "http://c:4318",
+            **environment,
+        },
         capture_output=True,
         text=True,
     )

@@ -13,7 +13,6 @@ from reward.auditor import audit
 from reward.config import AuditConfig
 from reward.roles.prompts import load_prompts
 from reward.samplers import SamplerError
-from reward.serving.cache import content_key
 from reward.types import AuditResult, Outcome, RagQuery, Role
 
 PROMPTS = load_prompts("compact")
@@ -97,11 +96,6 @@ def test_a_voter_that_invents_evidence_has_answered_and_is_not_paid(
     cannot, invented, found = result.verdict.claims[0].votes
     assert [vote.value for vote in (cannot, invented, found) if vote] == [None, None, "466"]
     assert [vote.unproven for vote in (cannot, invented, found) if vote] == [None, "900", None]
-
-
-def test_verdicts_of_both_are_kept_apart(picnic: RagQuery, taken_away: RagQuery) -> None:
-    keys = {content_key(one, ANSWER, settings="s", weights=None) for one in (picnic, taken_away)}
-    assert len(keys) == 2
 
 
 def test_the_world_of_real_text_knows_its_own() -> None:

@@ -158,11 +158,10 @@ def _audit(
         fail(f"stopped; {job.output} keeps what is done, and the same command goes on", code=130)
     console = Console()
     print_summary(summary, console)
-    comparison = compare(earlier, audited_rows(job)) if earlier else None
-    if comparison:
-        print_comparison(comparison, console)
+    if earlier:
+        print_comparison(compare(earlier, audited_rows(job)), console)
     if html is not None:
-        replace_file(html, render_report(summary, audited_rows(job), comparison))
+        replace_file(html, render_report(summary, audited_rows(job)))
     if review is not None:
         replace_file(review, review_csv(audited_rows(job)))
     print(_closing_line(summary, changed, [job.output, job.summary_path, *written]))

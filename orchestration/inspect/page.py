@@ -32,7 +32,7 @@ def render_run(run: Run, rows: Sequence[RolloutRow], found: Totals) -> str:
     """
     grouped = bins(run.steps, MOST_BINS)
     columns = known_columns(grouped)
-    views = [report_row(as_audited(row), row.verdict, None) for row in rows]
+    views = [report_row(as_audited(row), row.verdict) for row in rows]
     views = [replace(one, anchor=f"row-{row.step}-{row.place}") for one, row in zip(views, rows, strict=True)]
     truths = [truth_in_words(row) for row in rows]
     return render_page(

@@ -40,7 +40,7 @@ _KEYS = ("MARCH_REWARD_TOKEN", "MARCH_SIGNING_KEY")
 def run_openrlhf(state: RunState, folder: Path) -> None:
     """Trains to the end and saves the model under `folder / "model"`."""
     demand_token(state.recipe)
-    telemetry.exporters_asked_for()  # a wrong setting ends the run here and not in some actor
+    telemetry.is_asked_for()  # a wrong setting ends the run here and not in some actor
     cpu.install()
     drop_stale_locks(extensions_folder())
     import ray

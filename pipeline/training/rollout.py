@@ -87,7 +87,6 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             generation_s = time.perf_counter() - start
             versions.append(llm_engine.weights_version)
             response = hf_tokenizer.decode(output.token_ids, skip_special_tokens=True)
-            telemetry.record_texts(span, [{"role": "user", "content": prompt}], [response])
             record = await self._audit(
                 query, response, finish_reason=output.finish_reason, solver_versions=versions
             )

@@ -22,8 +22,7 @@ from reward.roles.prompts import load_prompts
 
 # Where and how a model is reached: no part of what it says.
 _TRANSPORT = {
-    *("kind", "base_urls", "api_key_env", "timeout_s"),
-    *("max_retries", "max_in_flight", "cool_down_s", "logprobs"),
+    *("kind", "base_urls", "api_key_env", "timeout_s", "max_retries", "cool_down_s"),
 }
 
 

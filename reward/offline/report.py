@@ -1,14 +1,14 @@
 """The page that a person reads after an audit: one HTML file that works from a disk, with no network.
 
-Totals, agreement with people, what changed since another audit, filters, and each answer with its numbers
-coloured; a click on a number opens its claim with the votes and the evidence marked in its document.
+Totals, agreement with people, filters, and each answer with its numbers coloured; a click on a number opens
+its claim with the votes and the evidence marked in its document.
 
 Documents are shared by the answers about them, so each is in the page once. They and the claims are JSON for
 the page's script, which writes it as text and never as HTML. Places are in code points, as everywhere in the
 audit.
 
 The page is safe to open (`reward/offline/page.py`) and depends on the audit alone, so the same audit gives
-the same bytes. It shows the rows that turned and the worst rows first, and says how many it leaves out.
+the same bytes. It shows the worst rows first, and says how many it leaves out.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from reward.offline.agreement import OVERALL, Target, marked
-from reward.offline.compare import Comparison, Turn
 from reward.offline.excerpt import Segment, response_marks, segment, windows
 from reward.offline.page import anchor, inert, render_page, stacked_bar
 from reward.offline.rows import AuditRow
 from reward.offline.run import Summary
-from reward.offline.terminal import TARGET_NOTE, comparison_sentences, remarks
+from reward.offline.terminal import TARGET_NOTE, remarks
 from reward.types import ClaimState, Document, Outcome, Verdict
 
 MOST_ROWS = 500
 WORST_FIRST = (Outcome.REFUTED, Outcome.UNSCORED, Outcome.NO_CLAIMS, Outcome.SUPPORTED)
-_MOST_TURNED = 200
 MOST_DOCUMENT_CHARS = 20_000
 
 
@@ -45,7 +43,6 @@ class ReportRow:
     verdict: Verdict
     pieces: Sequence[Segment]
     marked: bool | None
-    turn: Turn | None
 
     @property
     def group(self) -> str:
@@ -64,17 +61,10 @@ class ReportRow:
         return " ".join(dict.fromkeys([*states, *(["uncovered"] if self.verdict.uncovered else [])]))
 
 
-def render_report(
-    summary: Summary, rows: Iterable[tuple[AuditRow, Verdict]], comparison: Comparison | None = None
-) -> str:
-    """Returns the page; of more than `MOST_ROWS` rows it shows those that turned, then the worst."""
-    turns = {turn.id: turn for turn in comparison.turned} if comparison else {}
-
-    def place(pair: tuple[AuditRow, Verdict]) -> int:
-        return -1 if pair[1].id in turns else WORST_FIRST.index(pair[1].outcome)
-
-    chosen = nsmallest(MOST_ROWS, rows, key=place)
-    shown = [report_row(row, verdict, turns.get(verdict.id)) for row, verdict in chosen]
+def render_report(summary: Summary, rows: Iterable[tuple[AuditRow, Verdict]]) -> str:
+    """Returns the page; of more than `MOST_ROWS` rows it shows the worst."""
+    chosen = nsmallest(MOST_ROWS, rows, key=lambda pair: WORST_FIRST.index(pair[1].outcome))
+    shown = [report_row(row, verdict) for row, verdict in chosen]
     return render_page(
         "report.html",
         summary=summary,
@@ -88,19 +78,15 @@ def render_report(
         states=list(ClaimState),
         outcome_bar=stacked_bar(summary.figures.outcomes),
         state_bar=stacked_bar(summary.figures.claim_states),
-        comparison=comparison,
-        comparison_sentences=comparison_sentences(comparison) if comparison else (),
-        most_turned=_MOST_TURNED,
-        shown_ids={one.verdict.id for one in shown},
         data=script_data(shown),
         settings=json.dumps(summary.settings, indent=2, sort_keys=True, ensure_ascii=False),
     )
 
 
-def report_row(row: AuditRow, verdict: Verdict, turn: Turn | None) -> ReportRow:
+def report_row(row: AuditRow, verdict: Verdict) -> ReportRow:
     """Prepares one answer."""
     pieces = segment(row.response, response_marks(row, verdict))
-    return ReportRow(anchor(verdict.id), row, verdict, pieces, marked(row, Target.PLAIN), turn)
+    return ReportRow(anchor(verdict.id), row, verdict, pieces, marked(row, Target.PLAIN))
 
 
 def script_data(rows: Iterable[ReportRow]) -> str:

@@ -64,7 +64,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     for outcome in Outcome:
         before, after = comparison.before[outcome], comparison.after[outcome]
         table.add_row(styled(outcome), f"{before:,}", f"{after:,}", f"{after - before:+,}")
-    console.print(Text(), table, *map(Text, comparison_sentences(comparison)), sep="\n")
+    console.print(Text(), table, *map(Text, _comparison_sentences(comparison)), sep="\n")
     turns = [
         Text.assemble(f"  {printable(turn.id)}: ", styled(turn.before), " \u2192 ", styled(turn.after))
         for turn in comparison.turned
@@ -121,25 +121,6 @@ def remarks(figures: Figures) -> list[str]:
     return lines + [f"{words}: {count:,}" for words, count in said if count]
 
 
-def comparison_sentences(comparison: Comparison) -> list[str]:
-    """The paired difference of the refuted rate, and which rows the two audits share, in words."""
-    found = comparison.refuted
-    rows = (
-        f"{comparison.num_same:,} rows are the same, {len(comparison.turned):,} of them turned; "
-        f"{comparison.num_changed:,} have another input, {comparison.num_new:,} are new, "
-        f"{comparison.num_gone:,} are gone"
-    )
-    if found.before is None or found.after is None or found.difference is None:
-        return ["No row was scored in both audits", rows]
-    low_high = f" [{found.interval.low:+.3f}, {found.interval.high:+.3f}]" if found.interval else ""
-    difference = (
-        f"Refuted on the same {found.n:,} answers: {found.before:.1%} before, {found.after:.1%} now; "
-        f"difference {found.difference:+.3f}{low_high}; {found.num_newly_refuted:,} newly refuted, "
-        f"{found.num_no_longer_refuted:,} no longer"
-    )
-    return [difference, rows]
-
-
 def ratio(value: float | None) -> str:
     """A share with three digits, or a dash where it is not defined."""
     return "-" if value is None else f"{value:.3f}"
@@ -173,6 +154,25 @@ def plain_table(title: str, first: str, *numeric: str) -> Table:
     for name in numeric:
         table.add_column(name, justify="right", no_wrap=True)
     return table
+
+
+def _comparison_sentences(comparison: Comparison) -> list[str]:
+    """The paired difference of the refuted rate, and which rows the two audits share, in words."""
+    found = comparison.refuted
+    rows = (
+        f"{comparison.num_same:,} rows are the same, {len(comparison.turned):,} of them turned; "
+        f"{comparison.num_changed:,} have another input, {comparison.num_new:,} are new, "
+        f"{comparison.num_gone:,} are gone"
+    )
+    if found.before is None or found.after is None or found.difference is None:
+        return ["No row was scored in both audits", rows]
+    low_high = f" [{found.interval.low:+.3f}, {found.interval.high:+.3f}]" if found.interval else ""
+    difference = (
+        f"Refuted on the same {found.n:,} answers: {found.before:.1%} before, {found.after:.1%} now; "
+        f"difference {found.difference:+.3f}{low_high}; {found.num_newly_refuted:,} newly refuted, "
+        f"{found.num_no_longer_refuted:,} no longer"
+    )
+    return [difference, rows]
 
 
 def _print_first(console: Console, entries: Sequence[RenderableType]) -> None:

@@ -72,7 +72,6 @@ class Means:
             with telemetry.chat(self.sampler.model, settings, n=n, role=role, attempt=attempt) as span:
                 group = await self.sampler.sample(messages, n=n, settings=settings, pattern=pattern)
                 telemetry.record_group(span, group)
-                telemetry.record_texts(span, messages, [sample.text for sample in group.samples])
                 if len(group.samples) != n:
                     detail = f"asked for {n} completions, got {len(group.samples)}"
                     raise SamplerError(Reason.BAD_RESPONSE, detail)

@@ -42,16 +42,13 @@ def named_failure(error: openai.OpenAIError, base_url: str) -> SamplerError:
     return SamplerError("bad_response", detail)
 
 
-def read_completion(
-    completion: ChatCompletion, *, num_asked: int, n: int, logprobs: bool, request_id: str
-) -> SampleGroup:
+def read_completion(completion: ChatCompletion, *, num_asked: int, n: int, request_id: str) -> SampleGroup:
     """A chat completion as a record of `n` samples; the one of a greedy request is used for all.
 
     Args:
         completion: What the `openai` package made of the answer.
         num_asked: Completions asked for.
         n: Samples wanted, a multiple of `num_asked`.
-        logprobs: Whether log-probabilities were asked for and must be there.
         request_id: As it was sent; an answer that names another one of ours is not this request's.
 
     Raises:
@@ -65,7 +62,7 @@ def read_completion(
     choices = completion.choices or []
     if len(choices) != num_asked:
         raise SamplerError("bad_response", f"{len(choices)} of {num_asked} completions came back")
-    samples = tuple(_sample(choice, logprobs=logprobs) for choice in choices)
+    samples = tuple(map(_sample, choices))
     num_prompt_tokens, num_cached_tokens = _prompt_use(completion)
     return SampleGroup(
         samples=samples * (n // num_asked),
@@ -94,19 +91,14 @@ def _use(completion: ChatCompletion) -> TokenUse | None:
     return None
 
 
-def _sample(choice: Choice, *, logprobs: bool) -> Sample:
+def _sample(choice: Choice) -> Sample:
     text, finish_reason = choice.message.content, choice.finish_reason
     if text is None:
         raise SamplerError("bad_response", f"a completion has no content (finish_reason {finish_reason!r})")
     if finish_reason not in ("stop", "length"):
         raise SamplerError("bad_response", f"a completion ended with finish_reason {finish_reason!r}")
     token_ids = _token_ids(getattr(choice, "token_ids", None))
-    return Sample(
-        text=text,
-        finish_reason=finish_reason,
-        token_ids=token_ids,
-        logprobs=_logprobs(choice, token_ids) if logprobs else None,
-    )
+    return Sample(text=text, finish_reason=finish_reason, token_ids=token_ids)
 
 
 def _token_ids(value: object) -> tuple[int, ...] | None:
@@ -114,16 +106,3 @@ def _token_ids(value: object) -> tuple[int, ...] | None:
     if isinstance(value, list) and value and all(type(item) is int and item >= 0 for item in value):
         return tuple(value)
     return None
-
-
-def _logprobs(choice: Choice, token_ids: tuple[int, ...] | None) -> tuple[float, ...]:
-    content = choice.logprobs.content if choice.logprobs else None
-    if not content:
-        raise SamplerError(
-            "bad_response", "the server gives no log-probabilities; set sampler.logprobs: false"
-        )
-    if token_ids is not None and len(content) != len(token_ids):
-        raise SamplerError(
-            "bad_response", f"{len(content)} log-probabilities came with {len(token_ids)} tokens"
-        )
-    return tuple(token.logprob for token in content)

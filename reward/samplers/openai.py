@@ -83,16 +83,14 @@ class Server:
 
 
 class OpenAISampler:
-    """Samples one model of one or several servers; each has at most `max_in_flight` requests under way."""
+    """Samples one model of one or several servers."""
 
     def __init__(self, config: OpenAISamplerConfig) -> None:
         self._config = config
         api_key = os.environ.get(config.api_key_env) or "none"
         servers = [Server(url, api_key) for url in config.base_urls]
         self._secrets = frozenset().union(*(server.secrets for server in servers))
-        self._pool: Pool[Server] = Pool(
-            max_in_flight=config.max_in_flight, cool_down_s=config.cool_down_s, named=self._named
-        )
+        self._pool: Pool[Server] = Pool(cool_down_s=config.cool_down_s, named=self._named)
         self._pool.hold((server.name, server, telemetry.address_of(server.name)) for server in servers)
 
     @property
@@ -128,17 +126,13 @@ class OpenAISampler:
             "top_p": settings.top_p,
             "max_tokens": settings.max_tokens,
             "seed": openai.omit if settings.seed is None else settings.seed,
-            "logprobs": True if self._config.logprobs else openai.omit,
         }
         extra = _extra_body(settings, pattern, json_schema)
 
         async def send(engine: Engine[Server]) -> SampleGroup:
             request_id = new_request_id()
             completion = await _complete(engine.handle, request, extra, request_id)
-            logprobs = self._config.logprobs
-            return read_completion(
-                completion, num_asked=num_asked, n=n, logprobs=logprobs, request_id=request_id
-            )
+            return read_completion(completion, num_asked=num_asked, n=n, request_id=request_id)
 
         return await self._ask(send)
 

@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 
 _ENGINE_REASONS = frozenset({"timeout", "connection", "engine"})
 _FIRST_PAUSE_S, _MOST_PAUSE_S = 0.5, 8.0
-_UNBOUNDED = 1 << 30
 
 _E = TypeVar("_E")
 _T = TypeVar("_T")
@@ -46,9 +45,8 @@ class Engine(Generic[_E]):
 
     name: str
     handle: _E  # what asks it
-    slots: asyncio.Semaphore
     address: Mapping[str, str | int]  # for spans
-    num_requests: int = 0  # under way or waiting for a slot
+    num_requests: int = 0  # under way
     avoided_until: float = 0.0  # on the monotonic clock, seconds
     failed: bool = False  # its latest request did
 
@@ -61,7 +59,6 @@ class Pool(Generic[_E]):
     """Engines, by their names.
 
     Args:
-        max_in_flight: Requests at once, to each engine; None for no bound.
         cool_down_s: How long an engine that failed is avoided.
         named: The failure that an error of an engine (its name) is; None for what is not the engine's error.
         silence: What a person should check when an engine gives no answer in time.
@@ -72,21 +69,18 @@ class Pool(Generic[_E]):
         *,
         cool_down_s: float,
         named: Callable[[Exception, str], SamplerError | None],
-        max_in_flight: int | None = None,
         silence: str = "",
     ) -> None:
         self.engines: tuple[Engine[_E], ...] = ()
         self._cool_down_s = cool_down_s
         self._named = named
-        self._max_in_flight = max_in_flight or _UNBOUNDED
         self._silence = silence
 
     def hold(self, handles: Iterable[tuple[str, _E, Mapping[str, str | int]]]) -> None:
         """Makes these the engines (name, handle, address); those known by name stay as they are."""
         known = {engine.name: engine for engine in self.engines}
         self.engines = tuple(
-            known.get(name) or Engine(name, handle, asyncio.Semaphore(self._max_in_flight), address)
-            for name, handle, address in handles
+            known.get(name) or Engine(name, handle, address) for name, handle, address in handles
         )
 
     async def ask(
@@ -101,7 +95,7 @@ class Pool(Generic[_E]):
 
         Args:
             send: Asks one engine.
-            timeout_s: For everything, waiting for a free place included.
+            timeout_s: For everything.
             max_retries: Further rounds after the first.
             most: Engines that are asked at most, whatever the rounds.
 
@@ -109,14 +103,15 @@ class Pool(Generic[_E]):
             SamplerError: the request's own failure, or with the reason of the last engine when all failed.
         """
         deadline = time.monotonic() + timeout_s
-        num_left = min((max_retries + 1) * len(self.engines), most or _UNBOUNDED)
+        num_left = (max_retries + 1) * len(self.engines)
+        num_left = num_left if most is None else min(num_left, most)
         tried: set[Engine[_E]] = set()  # in this round
         failures: dict[str, SamplerError] = {}  # the latest of each engine, the last one at the end
         num_failed = 0
         while True:
             if tried.issuperset(self.engines):
                 tried.clear()  # a new round
-            engine = await self._acquire(tried, deadline - time.monotonic(), timeout_s)
+            engine = self._choose(tried)
             tried.add(engine)
             share_s = (deadline - time.monotonic()) / min(self._num_usable(engine, tried), num_left)
             num_left -= 1
@@ -136,39 +131,17 @@ class Pool(Generic[_E]):
                     raise _summary(failures) from error
             await asyncio.sleep(pause_s)
 
-    async def _acquire(self, tried: Set[Engine[_E]], left_s: float, timeout_s: float) -> Engine[_E]:
-        """A place at the best engine that is not among `tried`, once it has one free; to be given back."""
+    def _choose(self, tried: Set[Engine[_E]]) -> Engine[_E]:
+        """The best engine that is not among `tried`."""
         untried = [engine for engine in self.engines if engine not in tried]
-        try:
-            async with asyncio.timeout(left_s):
-                while True:
-                    engine = min(untried, key=lambda one: (one.avoided, one.num_requests))
-                    await self._take_place(engine)
-                    if not engine.avoided or all(one.avoided for one in untried):
-                        break
-                    self._give_back(engine)  # it failed others while this request waited
-        except TimeoutError as error:
-            fix = "raise max_in_flight or timeout_s"
-            raise SamplerError("timeout", f"no place was free in {timeout_s:g} s; {fix}") from error
+        engine = min(untried, key=lambda one: (one.avoided, one.num_requests))
         if engine.failed:  # one request tries it, the others stay away until that is over
             engine.avoided_until = time.monotonic() + self._cool_down_s
         return engine
 
-    async def _take_place(self, engine: Engine[_E]) -> None:
-        engine.num_requests += 1
-        try:
-            await engine.slots.acquire()
-        except BaseException:
-            engine.num_requests -= 1
-            raise
-
-    def _give_back(self, engine: Engine[_E]) -> None:
-        engine.num_requests -= 1
-        engine.slots.release()
-
-    def _num_usable(self, acquired: Engine[_E], tried: Set[Engine[_E]]) -> int:
+    def _num_usable(self, chosen: Engine[_E], tried: Set[Engine[_E]]) -> int:
         """Engines that this request can still turn to, the one that it has included."""
-        return 1 + sum(one is not acquired and one not in tried and not one.avoided for one in self.engines)
+        return 1 + sum(one is not chosen and one not in tried and not one.avoided for one in self.engines)
 
     async def _answer(
         self,
@@ -178,7 +151,8 @@ class Pool(Generic[_E]):
         *,
         is_last: bool,
     ) -> _T:
-        """What an acquired engine answers; its place is given back."""
+        """What an engine answers."""
+        engine.num_requests += 1
         try:
             async with asyncio.timeout(share_s):
                 with telemetry.span("engine.request", engine.address, kind=SpanKind.CLIENT):
@@ -194,7 +168,7 @@ class Pool(Generic[_E]):
                 raise
             raise failure from error
         finally:
-            self._give_back(engine)
+            engine.num_requests -= 1
         self._note(engine, failed=False)
         return answer
 

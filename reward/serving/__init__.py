@@ -4,7 +4,7 @@ One reward, from the request to the signed answer:
 
     middleware.py       token, limits, trace; errors become answers; the answer is signed
     routes.py     JSON to records (wire.py), and back
-    service.py    one audit: joined, kept (cache.py), admitted (admission.py), within a deadline, tried again
+    service.py    one audit: joined, admitted (admission.py), within a deadline, tried again
     reward.auditor.audit    Proposer, Checker, vote
     errors.py     every failure: its status, and whether a retry helps
 

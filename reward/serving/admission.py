@@ -1,29 +1,23 @@
 """How much the server takes: audits under way and waiting, of all and of each caller, and bytes of bodies.
 
 `max_in_flight` audits run at once and `max_waiting` wait, first come first served. What is beyond is refused
-at once, with the time after which it is worth asking again: as long as the audits that wait now will need, at
-the rate of the last half minute. A caller, by the name of its token, has a quota of its own.
+at once. A caller, by the name of its token, has a quota of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from reward import telemetry
-from reward.serving.config import Quota, ServerConfig
+from reward.serving.config import ServerConfig
 from reward.serving.errors import Refused
 
-_RATE_WINDOW_S = 30.0
-_RATE_SAMPLES = 256
-_UNKNOWN_RETRY_S = 5  # while nothing has ended lately
-_MOST_RETRY_S = 30
+_FULL_RETRY_S = 5
 _BUSY_RETRY_S = 2  # for a caller whose audits in flight are too many
-_MINUTE_S = 60.0
 _SHARE = 0.75  # of all audits, for one of several callers
 
 
@@ -39,9 +33,7 @@ class Admission:
         share = 1.0 if config.tokens_file is None else _SHARE
         self._max_of_a_caller = math.ceil(share * self._max_admitted)
         self._slots = asyncio.Semaphore(config.max_in_flight)
-        self._ends: deque[float] = deque(maxlen=_RATE_SAMPLES)  # on the monotonic clock, seconds
         self._of_callers: Counter[str] = Counter()  # audits, running and waiting
-        self._left: dict[str, tuple[float, float]] = {}  # audits left, and when, on the monotonic clock
 
     @property
     def num_waiting(self) -> int:
@@ -59,29 +51,12 @@ class Admission:
         num_bytes = int(content_length) if content_length.isdecimal() else config.max_body_bytes
         if self.num_bytes and self.num_bytes + num_bytes > config.max_held_bytes:
             detail = f"requests of {self.num_bytes} bytes are under way; ask again, or raise max_held_bytes"
-            raise Refused(503, detail, reason="memory", retry_after_s=self.retry_after_s())
+            raise Refused(503, detail, reason="memory", retry_after_s=_FULL_RETRY_S)
         self.num_bytes += num_bytes
         try:
             yield
         finally:
             self.num_bytes -= num_bytes
-
-    def spend(self, caller: str) -> None:
-        """Counts a request for an audit against the caller's rate.
-
-        Raises:
-            Refused: it has asked for too many lately.
-        """
-        if (per_minute := self._quota(caller).per_minute) is None:
-            return
-        now = time.monotonic()
-        left, at = self._left.get(caller, (per_minute, now))
-        left = min(per_minute, left + (now - at) * per_minute / _MINUTE_S)
-        if left < 1:
-            wait_s = math.ceil((1 - left) * _MINUTE_S / per_minute)
-            detail = f"{caller!r} asked for over {per_minute} audits a minute; ask later, or raise its quota"
-            raise Refused(429, detail, reason="quota", retry_after_s=wait_s)
-        self._left[caller] = (left - 1, now)
 
     def admit(self, caller: str = "") -> None:
         """Counts an audit of a caller; to be followed by `release`.
@@ -94,8 +69,9 @@ class Admission:
                 f"{self.num_running} audits are under way and {self.num_waiting} wait; "
                 "ask again, or raise max_in_flight or max_waiting"
             )
-            raise Refused(503, detail, reason="overloaded", retry_after_s=self.retry_after_s())
-        most = self._quota(caller).in_flight or self._max_of_a_caller
+            raise Refused(503, detail, reason="overloaded", retry_after_s=_FULL_RETRY_S)
+        quota = self._config.quotas.get(caller, self._config.quota)
+        most = quota.in_flight or self._max_of_a_caller
         if self._of_callers[caller] >= most:
             detail = f"{most} audits of {caller!r} are under way; wait for some of them, or raise its quota"
             raise Refused(429, detail, reason="quota", retry_after_s=_BUSY_RETRY_S)
@@ -118,17 +94,3 @@ class Admission:
         finally:
             self.num_running -= 1
             self._slots.release()
-            self._ends.append(time.monotonic())
-
-    def retry_after_s(self) -> int:
-        """Whole seconds until the audits that wait now will have run."""
-        now = time.monotonic()
-        while self._ends and now - self._ends[0] > _RATE_WINDOW_S:
-            self._ends.popleft()
-        if len(self._ends) < 2:
-            return _UNKNOWN_RETRY_S
-        rate = len(self._ends) / max(now - self._ends[0], 1e-3)  # audits/s
-        return min(max(math.ceil((self.num_waiting + 1) / rate), 1), _MOST_RETRY_S)
-
-    def _quota(self, caller: str) -> Quota:
-        return self._config.quotas.get(caller, self._config.quota)

@@ -1,9 +1,9 @@
-"""Which reward server is asked, and one attempt at it: ask, read within limits, accept only what it signed.
+"""One attempt at a reward server: ask, read within limits, accept only what it signed.
 
 Every failure is one line with the address, what happened and the fix, and says by its class what may help:
 
     429, 502, 503, 504                 PassingError       another server now, or the same one later
-    no connection                      Unreached          the same
+    no connection                      PassingError       the same
     no answer in time                  OutOfTime          another server, the same one no more
     any other status, no verdict       RewardServerError  nothing
     not what this server signed for
@@ -15,11 +15,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import logging
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import httpx
 from opentelemetry.trace import SpanKind
@@ -35,13 +31,8 @@ from reward.serving.signing import (
     new_nonce,
     verify,
 )
-from reward.serving.wire import IDEMPOTENCY_HEADER
-from reward.types import Record
+from reward.types import AuditResult
 
-logger = logging.getLogger(__name__)
-
-_R = TypeVar("_R", bound=Record)
-_COOL_DOWN_S = 10.0
 _MAX_ANSWER_BYTES = 128 * 1024**2
 _MAX_RETRY_AFTER_S = 30
 _PASSING_STATUSES = (429, 502, 503, 504)
@@ -71,22 +62,17 @@ class PassingError(RewardServerError):
     retry_after_s = 0  # as the server asks
 
 
-class Unreached(PassingError):
-    """No answer came."""
-
-
-class OutOfTime(Unreached):
+class OutOfTime(PassingError):
     """No answer in `timeout_s`."""
 
 
 @dataclass(frozen=True)
 class Post:
-    """One request; all its attempts have its ids: the server knows them as one and gives one verdict."""
+    """One request; all its attempts have its id."""
 
     path: str
     body: bytes
     request_id: str = field(default_factory=new_request_id)
-    idempotency_key: str = field(default_factory=new_nonce)
 
 
 @dataclass(frozen=True)
@@ -107,64 +93,25 @@ class Answer:
         detail = (body.get("detail") or body.get("reason")) if isinstance(body, dict) else None
         return str(detail or body)[:500]
 
-
-class Servers:
-    """The servers' addresses, and which of them could not be reached lately.
-
-    Rendezvous hashing: every server has a rank for every content, by a hash of both. All clients agree on it
-    without talking to each other, and a server that goes takes only its own contents to others.
-
-    Raises:
-        ValueError: there is none, or one twice.
-    """
-
-    def __init__(self, base_urls: Sequence[str]) -> None:
-        self.base_urls = tuple(url.rstrip("/") for url in base_urls)
-        self._avoided_until: dict[str, float] = {}  # on the monotonic clock, seconds
-        if not self.base_urls:
-            raise ValueError("base_url: no address; give the reward server's")
-        if len(set(self.base_urls)) < len(self.base_urls):
-            raise ValueError(f"base_url: {list(self.base_urls)} names a server twice; leave it out once")
-
-    def in_turn(self, content: bytes) -> list[str]:
-        """All servers, in the order in which they are asked for a content; those avoided come last."""
-        now = time.monotonic()
-
-        def place(url: str) -> tuple[bool, bytes]:
-            return self._avoided_until.get(url, 0.0) > now, hashlib.sha256(url.encode() + content).digest()
-
-        return sorted(self.base_urls, key=place)
-
-    def note(self, base_url: str, *, why: Exception | None = None) -> None:
-        """Remembers that a server answered, or `why` it did not."""
-        if why is None:
-            self._avoided_until.pop(base_url, None)
-            return
-        if base_url not in self._avoided_until and len(self.base_urls) > 1:
-            logger.warning("%s; another server is asked", why)
-        self._avoided_until[base_url] = time.monotonic() + _COOL_DOWN_S
-
-
-def refusal(status: int, line: str, retry_after: str = "") -> RewardServerError:
-    """The error of an answer other than 200; a Retry-After that is a date is not read."""
-    if status not in _PASSING_STATUSES:
-        return RewardServerError(line)
-    error = PassingError(line)
-    if retry_after.isascii() and retry_after.isdecimal():
-        error.retry_after_s = min(int(retry_after), _MAX_RETRY_AFTER_S)
-    return error
+    def error(self, line: str) -> RewardServerError:
+        """The error of a status other than 200; a Retry-After that is a date is not read."""
+        if self.status not in _PASSING_STATUSES:
+            return RewardServerError(line)
+        error, asked = PassingError(line), self.headers.get("retry-after", "")
+        if asked.isascii() and asked.isdecimal():
+            error.retry_after_s = min(int(asked), _MAX_RETRY_AFTER_S)
+        return error
 
 
 async def attempt(
     http: httpx.AsyncClient,
     base_url: str,
     post: Post,
-    kind: type[_R],
     *,
     timeout_s: float,
     signing_key: str | None,
-) -> _R:
-    """What a server answers, as a record of that kind.
+) -> AuditResult:
+    """What a server answers.
 
     Raises:
         RewardServerError: it gave no verdict; the class says what may help, the line names the request's id.
@@ -175,10 +122,10 @@ async def attempt(
         if answer.status != 200:
             fix = _FIXES.get(answer.status, "see the server's log")
             line = f"answered {answer.status}: {answer.detail}; {fix}"
-            raise refusal(answer.status, line, answer.headers.get("retry-after", ""))
+            raise answer.error(line)
         if signing_key is not None:
             _verify(post, answer, nonce, signing_key)
-        return kind.model_validate_json(answer.body)
+        return AuditResult.model_validate_json(answer.body)
     except ValidationError as error:
         failure = RewardServerError(
             f"its answer is no verdict ({error.error_count()} problems); {_VERSION_FIX}"
@@ -212,7 +159,7 @@ async def _exchanged(
         fix = "raise timeout_s above the server's deadline_s"
         raise OutOfTime(f"did not answer in {timeout_s:g} s; {fix}") from error
     except httpx.TransportError as error:
-        raise Unreached(f"cannot be reached ({text_of(error)}); {UNREACHED_FIX}") from error
+        raise PassingError(f"cannot be reached ({text_of(error)}); {UNREACHED_FIX}") from error
 
 
 async def _read(http: httpx.AsyncClient, base_url: str, post: Post, nonce: str) -> Answer:
@@ -220,7 +167,6 @@ async def _read(http: httpx.AsyncClient, base_url: str, post: Post, nonce: str) 
     headers = {
         "Content-Type": "application/json",
         REQUEST_ID_HEADER: post.request_id,
-        IDEMPOTENCY_HEADER: post.idempotency_key,
         NONCE_HEADER: nonce,
     }
     headers = dict(telemetry.inject(headers))

@@ -4,8 +4,8 @@ What may pass by itself (attempt.py) is tried again, at another server at once a
 after a random, growing pause or the server's Retry-After. It never makes up a verdict: what still fails is a
 `RewardServerError`, which the caller records as UNSCORED.
 
-With several servers each content has its own (`Servers`), so equal contents (a retry, or two samples that
-came out the same) meet at one server, which gives them one audit (service.py).
+With several servers each content has its own, so equal contents that are asked at once meet at one server,
+which gives them one audit (service.py).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import ssl
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import httpx
 from anyio.from_thread import start_blocking_portal
@@ -41,19 +42,16 @@ from reward.serving.attempt import (
     PassingError,
     Post,
     RewardServerError,
-    Servers,
-    Unreached,
     UntrustedAnswer,
     attempt,
-    refusal,
     text_of,
 )
-from reward.serving.wire import AuditRequest, BatchReply, BatchRequest, ErrorReply
-from reward.types import AuditResult, RagQuery, Record
+from reward.serving.wire import AuditRequest
+from reward.types import AuditResult, RagQuery
 
 __all__ = ["RewardClient", "RewardServerError", "SyncRewardClient", "UntrustedAnswer"]
 
-_R = TypeVar("_R", bound=Record)
+logger = logging.getLogger(__name__)
 
 _CONNECT_TIMEOUT_S = 10.0
 _READY_TIMEOUT_S = 10.0
@@ -64,9 +62,8 @@ _READY_PAUSE_S = 0.5
 class RewardClient:
     """Asks one reward server, or several that share the work, for audits.
 
-    A request has one idempotency key for all its attempts, so a server gives it one verdict, however often
-    it is asked. Another server does not know the key and audits again, as the same one does after a restart.
-    The caller gets one of these answers, so the trajectories of the others are never trained on.
+    An attempt whose answer was lost is audited again. The caller gets one answer, so the trajectories of the
+    others are never trained on.
     """
 
     def __init__(
@@ -95,12 +92,17 @@ class RewardClient:
         Raises:
             ValueError: an address cannot be used.
         """
-        self._servers = Servers([base_url] if isinstance(base_url, str) else base_url)
+        urls = [base_url] if isinstance(base_url, str) else base_url
+        self._base_urls = tuple(url.rstrip("/") for url in urls)
+        if not self._base_urls:
+            raise ValueError("base_url: no address; give the reward server's")
+        if len(set(self._base_urls)) < len(self._base_urls):
+            raise ValueError(f"base_url: {list(self._base_urls)} names a server twice; leave it out once")
         self._timeout_s, self._attempts, self._patience_s = timeout_s, attempts, patience_s
         self._signing_key = signing_key
         self._http = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"},
-            verify=_verification(self._servers.base_urls, tls),
+            verify=_verification(self._base_urls, tls),
             timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),  # `attempt` bounds the whole
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
             trust_env=False,  # a proxy or a .netrc of the machine must not come between
@@ -116,31 +118,13 @@ class RewardClient:
             RewardServerError: no verdict came after all attempts.
         """
         request = AuditRequest(query=query, response=response, include_trajectories=include_trajectories)
-        return await self._ask(Post("/v1/audit", request.model_dump_json().encode()), AuditResult)
-
-    async def audit_batch(
-        self, samples: Sequence[tuple[RagQuery, str]], *, include_trajectories: bool = False
-    ) -> list[AuditResult | RewardServerError]:
-        """Audits several responses in one request; in order, each its result or why it has none.
-
-        Args:
-            samples: Query and response of each, as many as the server's `limits.max_batch` at most.
-            include_trajectories: As for `audit`.
-
-        Raises:
-            RewardServerError: as `audit`, for the whole request.
-        """
-        requests = [
-            AuditRequest(query=query, response=response, include_trajectories=include_trajectories)
-            for query, response in samples
-        ]
-        body = BatchRequest(audits=tuple(request.model_dump(mode="json") for request in requests))
-        post = Post("/v1/audits", body.model_dump_json().encode())
-        entries = (await self._ask(post, BatchReply)).entries
-        if len(entries) != len(samples):
-            found = f"{len(entries)} entries came for {len(samples)} audits"
-            raise RewardServerError(f"{found}; run the same version on both sides")
-        return [entry.result or _entry_failure(entry.error, post.request_id) for entry in entries]
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(PassingError) & retry_if_not_exception_type(OutOfTime),
+            stop=stop_after_attempt(self._attempts) & stop_after_delay(self._patience_s),
+            wait=_pause_s,
+            reraise=True,
+        )
+        return await retrying(self._round, Post("/v1/audit", request.model_dump_json().encode()))
 
     async def wait_ready(self, timeout_s: float = 0.0) -> None:
         """Returns when every server and its sampler are ready.
@@ -154,7 +138,7 @@ class RewardClient:
             wait=wait_fixed(_READY_PAUSE_S),
             reraise=True,
         )
-        await asyncio.gather(*(retrying(self._ready, base_url) for base_url in self._servers.base_urls))
+        await asyncio.gather(*(retrying(self._ready, base_url) for base_url in self._base_urls))
 
     async def _ready(self, base_url: str) -> None:
         try:
@@ -178,34 +162,16 @@ class RewardClient:
     ) -> None:
         await self.close()
 
-    async def _ask(self, post: Post, kind: type[_R]) -> _R:
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(PassingError) & retry_if_not_exception_type(OutOfTime),
-            stop=stop_after_attempt(self._attempts) & stop_after_delay(self._patience_s),
-            wait=_pause_s,
-            reraise=True,
-        )
-        result: _R = await retrying(self._round, post, kind)
-        return result
-
-    async def _round(self, post: Post, kind: type[_R]) -> _R:
+    async def _round(self, post: Post) -> AuditResult:
         """Asks one server after the other, until one does not fail in passing."""
-        *firsts, last = self._servers.in_turn(hashlib.sha256(post.body).digest())
+        ask = partial(attempt, self._http, timeout_s=self._timeout_s, signing_key=self._signing_key)
+        *firsts, last = ranked(self._base_urls, post.body)
         for base_url in firsts:
-            with contextlib.suppress(PassingError):
-                return await self._attempt(base_url, post, kind)
-        return await self._attempt(last, post, kind)
-
-    async def _attempt(self, base_url: str, post: Post, kind: type[_R]) -> _R:
-        try:
-            result = await attempt(
-                self._http, base_url, post, kind, timeout_s=self._timeout_s, signing_key=self._signing_key
-            )
-        except RewardServerError as error:
-            self._servers.note(base_url, why=error if isinstance(error, Unreached) else None)
-            raise
-        self._servers.note(base_url)
-        return result
+            try:
+                return await ask(base_url, post)
+            except PassingError as error:
+                logger.info("%s; another server is asked", error)
+        return await ask(last, post)
 
 
 class SyncRewardClient:
@@ -227,13 +193,6 @@ class SyncRewardClient:
         asked = partial(self._client.audit, include_trajectories=include_trajectories)
         return self._portal.call(asked, query, response)
 
-    def audit_batch(
-        self, samples: Sequence[tuple[RagQuery, str]], *, include_trajectories: bool = False
-    ) -> list[AuditResult | RewardServerError]:
-        """As `RewardClient.audit_batch`."""
-        asked = partial(self._client.audit_batch, include_trajectories=include_trajectories)
-        return self._portal.call(asked, samples)
-
     def wait_ready(self, timeout_s: float) -> None:
         """As `RewardClient.wait_ready`."""
         self._portal.call(self._client.wait_ready, timeout_s)
@@ -251,11 +210,12 @@ class SyncRewardClient:
         self.close()
 
 
-def _entry_failure(error: ErrorReply | None, request_id: str) -> RewardServerError:
-    """The error of one entry of a batch."""
-    error = error or ErrorReply(detail="an entry without result or error", status=500)
-    line = f"entry of a batch: {error.status}: {error.detail} (request {request_id})"
-    return refusal(error.status or 500, line, str(error.retry_after_s or ""))
+def ranked(base_urls: Sequence[str], content: bytes) -> list[str]:
+    """All servers, in the order in which they are asked for a content (rendezvous hashing).
+
+    All clients agree on it, and a server that goes takes only its own contents to others.
+    """
+    return sorted(base_urls, key=lambda url: hashlib.sha256(url.encode() + content).digest())
 
 
 def _pause_s(state: RetryCallState) -> float:

@@ -31,9 +31,6 @@ class Quota(Settings):
         description="Audits under way and waiting. None: all that the server takes, or three quarters of it "
         "where `tokens_file` names several callers.",
     )
-    per_minute: int | None = Field(
-        default=None, ge=1, description="Audits a minute, which may come at once; None: no limit."
-    )
 
 
 Weakenable = Literal[
@@ -53,10 +50,6 @@ class OverrideBounds(Settings):
 
     may_weaken: tuple[Weakenable, ...] = Field(
         default=(), description="Settings that a request may also make weaker than the server's."
-    )
-    max_voters: int = Field(default=9, ge=0, le=15, description="Most voters that a request may ask for.")
-    max_claims: int = Field(
-        default=128, ge=0, le=512, description="Most claims that a request may let the Proposer make."
     )
 
 
@@ -129,15 +122,8 @@ class ServerConfig(Settings):
         ge=1024,
         description="Bodies of all requests at once; more are answered 503 before they are read.",
     )
-    linger_s: float = Field(
-        default=2.0,
-        ge=0,
-        lt=60,
-        description="How long an audit goes on when the last client that waited for it has gone; one that "
-        "asks again meanwhile joins it.",
-    )
-    cache_bytes: int = Field(
-        default=256 * 1024**2, ge=0, description="Memory for verdicts that may be given again; 0 keeps none."
+    max_kept: int = Field(
+        default=4096, ge=0, description="Verdicts of a frozen model that may be given again; 0 keeps none."
     )
     drain_grace_s: float = Field(
         default=20.0,
@@ -155,8 +141,7 @@ class ServerConfig(Settings):
     )
     access_log: bool = Field(
         default=False,
-        description="A line a request in that log (of health and metrics only failures); it takes about 5 % "
-        "of what the server itself can do.",
+        description="A line a request in that log, by uvicorn, with the client's address.",
     )
     audit_log: Path | None = Field(default=None, description="JSONL of every verdict given; none by default.")
 
@@ -164,14 +149,14 @@ class ServerConfig(Settings):
 class AuditOverrides(Record):
     """Settings of `AuditConfig` for one request; what is left out stays as the server has it."""
 
-    voters: int | None = Field(default=None, ge=1, le=15)
+    voters: int | None = Field(default=None, ge=1, le=9)
     min_valid_voters: int | None = Field(default=None, ge=1)
     early_stop: bool | None = None
     verbatim_evidence: bool | None = None
     uncovered: UncoveredPolicy | None = None
     seed: int | None = Field(default=None, ge=0)
     min_claims: int | None = Field(default=None, ge=1, le=512)
-    max_claims: int | None = Field(default=None, ge=1, le=512)
+    max_claims: int | None = Field(default=None, ge=1, le=128)
     relative_tolerance: float | None = Field(default=None, ge=0, lt=1)
     kinds: tuple[str, ...] | None = Field(default=None, min_length=1)
 
@@ -200,18 +185,11 @@ def apply_overrides(
     """The settings of one request.
 
     Raises:
-        InvalidRequest: a value exceeds its bound or is weaker than the server's own, or the settings do not
-            fit together.
+        InvalidRequest: a value is weaker than the server's own, or the settings do not fit together.
     """
     changes = overrides.model_dump(exclude_none=True) if overrides else {}
     if not changes:
         return config
-    for field, bound in (("voters", bounds.max_voters), ("max_claims", bounds.max_claims)):
-        if changes.get(field, 0) > bound:
-            raise InvalidRequest(
-                f"overrides.{field}: {changes[field]} exceeds this server's bound {bound}; "
-                f"ask for less, or raise overrides.max_{field.removeprefix('max_')} in its settings"
-            )
     try:
         changed = AuditConfig.model_validate({**config.model_dump(), **changes})
     except ValidationError as error:

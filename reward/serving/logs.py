@@ -26,7 +26,7 @@ import sys
 import uuid
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, get_args
@@ -62,7 +62,6 @@ class Caller:
     request_id: str
     name: str | None = None  # of the token
     trace_id: str | None = None  # 32 hex digits, when the request is traced
-    outcomes: list[str] = field(default_factory=list)  # one for each audited sample
     refusal: Refusal | None = None  # why nothing was audited
 
 

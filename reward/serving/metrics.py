@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily
-from prometheus_client.registry import Collector
 
 from reward import telemetry
 from reward.judging.vote import Reason
 from reward.roles.asking import Turn
 from reward.serving.logs import REFUSALS
-from reward.span_counts import counts
 from reward.types import ClaimState, Outcome, Role, Verdict
 
 logger = logging.getLogger(__name__)
@@ -75,8 +72,6 @@ class AuditMetrics:
         self.waiting = self._gauge("march_audits_waiting", "Audits that wait for a place")
         self.weights_version = self._gauge("march_weights_version", "Of the policy in training; else NaN")
         self.weights_version.set(math.nan)
-        self.cache_bytes = self._gauge("march_cache_bytes", "Estimated memory of kept verdicts")
-        self.registry.register(_SpanCounts())
         self._begin_at_zero()
 
     def audit_ended(self, verdict: Verdict, *, seconds: float) -> None:
@@ -145,14 +140,3 @@ class AuditMetrics:
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
         return Histogram(name, text, labels, buckets=_SECONDS, registry=self.registry)
-
-
-class _SpanCounts(Collector):
-    """The process's spans, which are counted where no registry is."""
-
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        """The counts of now."""
-        spans = CounterMetricFamily("march_spans", "Spans of traces, ended and sent", labels=["state"])
-        spans.add_metric(["ended"], counts.ended)
-        spans.add_metric(["exported"], counts.exported)
-        yield spans

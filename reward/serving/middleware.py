@@ -9,15 +9,13 @@ Plain ASGI, because FastAPI reads a whole body before it asks any dependency. In
     body        its size and pace, while it is read
     application the paths (routes.py); errors of all kinds become answers here (errors.py)
     signature   of the 200 answers of the audit's paths to a nonce (signing.py)
-    log         one line, and the count of refusals
+    count       of refusals
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
@@ -40,12 +38,9 @@ from reward.serving.signing import (
 )
 from reward.serving.tokens import TokenBook
 
-logger = logging.getLogger(__name__)
-
 _OPEN_PATHS = ("/healthz", "/readyz")
 _QUIET_PATHS = (*_OPEN_PATHS, "/metrics")  # asked every few seconds
 _ID_NAME = REQUEST_ID_HEADER.lower().encode()
-_MOST_PATH_CHARS = 200
 _MOST_DIGITS = 20  # of a length; int() of endless ones is slow
 
 
@@ -54,7 +49,7 @@ class RequestMiddleware:
 
     Args:
         app: What answers.
-        config: The server's limits, and whether requests are logged.
+        config: The server's limits.
         tokens: Who may ask.
         signing_key: Signs answers; None leaves them unsigned.
         refused: Counts refused requests; its label is `reason`.
@@ -81,14 +76,11 @@ class RequestMiddleware:
         asked = Caller(request_id_of(Headers(scope=scope).get(REQUEST_ID_HEADER)))
         caller.set(asked)
         exchange = _Exchange(scope, receive, send, asked, self._config, self._signing_key)
-        start = time.perf_counter()
         try:
             await self._answer(scope, exchange, asked)
         finally:
             if asked.refusal is not None:
                 self._refused.labels(asked.refusal).inc()
-            if self._config.access_log and (exchange.status >= 400 or scope["path"] not in _QUIET_PATHS):
-                _log(scope, asked, status=exchange.status, seconds=time.perf_counter() - start)
 
     async def _answer(self, scope: Scope, exchange: _Exchange, asked: Caller) -> None:
         denied = self._denial(scope, asked)
@@ -247,18 +239,3 @@ def _span(scope: Scope, asked: Caller, exchange: _Exchange) -> Iterator[None]:
 def _num_header_bytes(scope: Scope) -> int:
     target = len(scope.get("raw_path") or b"") + len(scope["query_string"])
     return target + sum(len(name) + len(value) for name, value in scope["headers"])
-
-
-def _log(scope: Scope, asked: Caller, *, status: int, seconds: float) -> None:
-    """Writes the line of a request."""
-    fields = {
-        "method": scope["method"],
-        "path": scope["path"][:_MOST_PATH_CHARS],
-        "status": status,
-        "ms": round(1000 * seconds, 1),
-        "client": scope["client"][0] if scope.get("client") else None,  # its address
-        "caller": asked.name,
-        "outcome": ",".join(asked.outcomes) or asked.refusal,
-    }
-    line = "%(method)s %(path)s %(status)d %(ms).1f ms caller=%(caller)s outcome=%(outcome)s"
-    logger.info(line, fields, extra=fields)

@@ -3,10 +3,6 @@
 A body goes straight from JSON to records and back, and only while the server has memory for it and the client
 is there: FastAPI would parse it into Python's objects first and validate an answer that is valid by its type.
 Its signatures stay: they are the API's description.
-
-An answer's header `March-Audit` says where its verdicts come from, one word for each sample: "fresh",
-"joined" or "cached" (`service.Source`). A request may name itself with `Idempotency-Key`, the same for each
-attempt.
 """
 
 from __future__ import annotations
@@ -17,19 +13,17 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 from starlette.requests import ClientDisconnect
 
 from reward.serving.config import InvalidRequest, ServerConfig, apply_overrides
 from reward.serving.errors import DECLARED, Refused, Unscored, reply_of
-from reward.serving.service import AuditService, Served
+from reward.serving.service import AuditService
 from reward.serving.wire import (
-    IDEMPOTENCY_HEADER,
     AuditRequest,
     BatchEntry,
     BatchReply,
     BatchRequest,
-    ErrorReply,
     RewardReply,
     RewardRequest,
     check_documents,
@@ -39,24 +33,14 @@ from reward.serving.wire import (
 )
 from reward.types import AuditResult, Outcome
 
-SOURCE_HEADER = "March-Audit"
 _GONE = 499  # as nginx logs it; nobody reads it
-_MAX_KEY_CHARS = 128
 _BATCH_AT_ONCE = 16  # audits of one batch, so that one request does not take the places of many
-_KEY_PARAMETER = {
-    "name": IDEMPOTENCY_HEADER,
-    "in": "header",
-    "required": False,
-    "description": "The same for each attempt of one request; with a policy in training, only these share a "
-    "verdict after its audit has ended, and its trajectories.",
-    "schema": {"type": "string", "maxLength": _MAX_KEY_CHARS},
-}
 
 _T = TypeVar("_T")
 
 
 class AuditRoute(APIRoute):
-    """A route whose endpoint takes a pydantic model `body` and the request, and returns a response."""
+    """A route whose endpoint takes a pydantic model `body` and returns a response."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The function that reads, asks the endpoint, and answers."""
@@ -73,7 +57,7 @@ class AuditRoute(APIRoute):
                 except ClientDisconnect:
                     return Response(status_code=_GONE)
                 _check_content_type(request.headers.get("content-type", ""))
-                return await while_connected(request, endpoint(read_record(model, data), request))
+                return await while_connected(request, endpoint(read_record(model, data)))
 
         return handle
 
@@ -109,51 +93,42 @@ async def while_connected(request: Request, answer: Coroutine[Any, Any, Response
 def add_audit_routes(app: FastAPI, config: ServerConfig, service: AuditService) -> None:
     """Adds the paths that audit; `app.state` must hold `service` before they are asked."""
     router = APIRouter(route_class=AuditRoute, responses=DECLARED)
-    keyed = {"parameters": [_KEY_PARAMETER]}
 
-    @router.post("/get_reward", response_model=RewardReply, openapi_extra=keyed)
-    async def get_reward(body: RewardRequest, request: Request) -> Response:
+    @router.post("/get_reward", response_model=RewardReply)
+    async def get_reward(body: RewardRequest) -> Response:
         samples = read_samples(body, strip_suffixes=config.strip_suffixes, limits=config.limits)
-        asker = _asker(request)
-        served = await _all([service.audit(query, response, asker=asker) for query, response in samples])
-        verdicts = [one.result.verdict for one in served]
+        results = await _all([service.audit(query, response) for query, response in samples])
+        verdicts = [one.verdict for one in results]
         failures = [Unscored(verdict) for verdict in verdicts if verdict.outcome is Outcome.UNSCORED]
         if failures:  # the final one says more: no retry helps the others
             raise next((one for one in failures if one.is_final), failures[0])
-        return _answer(reward_reply(verdicts, without_claims=config.audit.reward_refuted), served)
+        return _answer(reward_reply(verdicts, without_claims=config.audit.reward_refuted))
 
-    @router.post("/v1/audit", response_model=AuditResult, openapi_extra=keyed)
-    async def audit(body: AuditRequest, request: Request) -> Response:
-        served = await audited(body, _asker(request))
-        return _answer(served.result, [served])
+    @router.post("/v1/audit", response_model=AuditResult)
+    async def audit(body: AuditRequest) -> Response:
+        return _answer(await audited(body))
 
-    @router.post("/v1/audits", response_model=BatchReply, openapi_extra=keyed)
-    async def audits(body: BatchRequest, request: Request) -> Response:
+    @router.post("/v1/audits", response_model=BatchReply)
+    async def audits(body: BatchRequest) -> Response:
         if (num := len(body.audits)) > config.limits.max_batch:
             raise InvalidRequest(f"audits: {num} of them; send max_batch {config.limits.max_batch}")
-        key, places = _asker(request), asyncio.Semaphore(_BATCH_AT_ONCE)
+        places = asyncio.Semaphore(_BATCH_AT_ONCE)
 
-        async def one(i: int) -> Served | ErrorReply:
+        async def entry(asked: dict[str, JsonValue]) -> BatchEntry:
             async with places:
                 try:
-                    asked = read_record(AuditRequest, body.audits[i])
-                    return await audited(asked, f"{key}/{i}" if key else "")
+                    return BatchEntry(result=await audited(read_record(AuditRequest, asked)))
                 except Exception as error:  # it costs its own entry alone
-                    return reply_of(error)
+                    return BatchEntry(error=reply_of(error))
 
-        served = await _all([one(i) for i in range(num)])
-        entries = (
-            BatchEntry(error=one) if isinstance(one, ErrorReply) else BatchEntry(result=one.result)
-            for one in served
-        )
-        return _answer(BatchReply(entries=tuple(entries)), served)
+        return _answer(BatchReply(entries=tuple(await _all([entry(one) for one in body.audits]))))
 
-    async def audited(body: AuditRequest, asker: str) -> Served:
+    async def audited(body: AuditRequest) -> AuditResult:
         check_documents(body.query, "query", config.limits)
         settings = apply_overrides(config.audit, body.overrides, bounds=config.overrides)
-        served = await service.audit(body.query, body.response, config=settings, asker=asker)
-        bare = AuditResult(verdict=served.result.verdict)
-        return served if body.include_trajectories else Served(bare, served.source)
+        return await service.audit(
+            body.query, body.response, config=settings, with_turns=body.include_trajectories
+        )
 
     app.include_router(router)
 
@@ -170,16 +145,5 @@ async def _all(audits: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
             task.cancel()
 
 
-def _asker(request: Request) -> str:
-    key = request.headers.get(IDEMPOTENCY_HEADER, "")
-    if len(key) > _MAX_KEY_CHARS:
-        raise InvalidRequest(
-            f"{IDEMPOTENCY_HEADER}: has {len(key)} characters; send {_MAX_KEY_CHARS} at most"
-        )
-    return key
-
-
-def _answer(body: BaseModel, served: Sequence[Served | ErrorReply]) -> Response:
-    sources = ["error" if isinstance(one, ErrorReply) else one.source for one in served]
-    headers = {SOURCE_HEADER: ",".join(sources)}
-    return Response(body.model_dump_json(), media_type="application/json", headers=headers)
+def _answer(body: BaseModel) -> Response:
+    return Response(body.model_dump_json(), media_type="application/json")

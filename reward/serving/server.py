@@ -91,7 +91,6 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         await service.close()
-        await readiness.close()
         if chosen is not None and sampler is None:
             await chosen.close()
 
@@ -151,7 +150,7 @@ def serve(config: ServerConfig) -> None:
         proxy_headers=False,  # nothing here depends on who a proxy says that it speaks for
         timeout_keep_alive=75,  # longer than clients keep one, so that none is closed under a request
         log_config=None,
-        access_log=False,
+        access_log=config.access_log,
         server_header=False,
         timeout_graceful_shutdown=_SHUTDOWN_GRACE_S,
     )

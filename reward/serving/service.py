@@ -1,25 +1,26 @@
 """One audit in the server: shared, bounded, timed, tried again, counted and written down.
 
-What is known of a request is its content and, in training, the weights of now. The same content under the
-same weights gets one verdict: requests that are under way at once share one audit, and a retry of one that
-was answered gets the same verdict (OpenRLHF's client asks again when a connection broke). With a frozen model
-every later request does, too (`cache.py`). A trajectory is trained on once: of the requests that share an
-audit in training, the one that began it gets the trajectories, the others the verdict alone, and
-`Served.source` says which is which.
+Requests for the same content, under the same weights, that are under way at once share one audit. A
+trajectory is trained on once: of the requests that share an audit in training, the first that is answered
+gets the trajectories, the others the verdict alone. The verdicts of a frozen model are kept and given again;
+a policy in training is asked again, as a second look at the same words must be a second sample.
 
 An audit waits for its place (`admission.py`), all within one deadline. One that fails by accident is tried
-once more; what still fails is UNSCORED, never a number. It goes on for `linger_s` after the last client that
-waited for it has gone, and is then cancelled.
+once more; what still fails is UNSCORED, never a number. It is cancelled when the last client that waited for
+it has gone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
 import time
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
+from functools import cached_property
 
 from opentelemetry.trace import SpanContext
 
@@ -33,12 +34,11 @@ from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
 from reward.samplers.special import count_special
 from reward.serving.admission import Admission
-from reward.serving.cache import VerdictCache, content_key
 from reward.serving.config import ServerConfig
 from reward.serving.errors import RETRIES, Refused, Retry
 from reward.serving.logs import AuditLog, current_caller
 from reward.serving.metrics import AuditMetrics
-from reward.types import AuditResult, Outcome, Provenance, RagQuery
+from reward.types import AuditResult, Outcome, Provenance, RagQuery, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -49,22 +49,6 @@ _STOPPING_RETRY_S = 2  # until another server, or this one again, is there
 _NUM_THREADS = 2
 
 
-class Source(StrEnum):
-    """Where an answer comes from."""
-
-    FRESH = "fresh"  # an audit that this request began
-    JOINED = "joined"  # one that was under way
-    CACHED = "cached"  # one that had ended
-
-
-@dataclass(frozen=True)
-class Served:
-    """An answer to one request."""
-
-    result: AuditResult
-    source: Source
-
-
 @dataclass(frozen=True)
 class _Asked:
     """What is audited for a request, and how."""
@@ -73,30 +57,24 @@ class _Asked:
     response: str
     config: AuditConfig
     weights: Weights | None  # of the policy in training; None for a frozen model
-    asker: str  # the request's idempotency key; "" for none
+    with_turns: bool
     ends: float  # the deadline, in seconds on the loop's clock
 
-    @property
+    @cached_property
     def key(self) -> bytes:
-        """What all requests for this audit have in common."""
-        digest = config_digest(self.config)
-        return content_key(self.query, self.response, settings=digest, weights=self.weights)
+        """SHA-256 (32 bytes) of what decides the verdict; the query's id, too, since the verdict bears it."""
+        asked = [config_digest(self.config), self.weights, self.query.model_dump(), self.response]
+        return hashlib.sha256(json.dumps(asked).encode()).digest()
 
 
 @dataclass(eq=False)
 class _Work:
-    """An audit under way, and the request that began it."""
+    """An audit under way, for the requests that wait for it."""
 
     task: asyncio.Task[AuditResult]
-    owner: _Asked
-    begun_in: SpanContext | None  # the owner's span of it
-    askers: set[str] = field(default_factory=set)
+    begun_in: SpanContext | None  # the span of the request that began it
     num_waiting: int = 0
-
-    def share_of(self, asker: str, result: AuditResult) -> AuditResult:
-        """What a request gets; in training the trajectories are for the one that began the audit alone."""
-        is_owner = self.owner.weights is None or (asker != "" and asker == self.owner.asker)
-        return result if is_owner else AuditResult(verdict=result.verdict)
+    has_given_turns: bool = False
 
 
 class AuditService:
@@ -115,67 +93,69 @@ class AuditService:
         self._sampler = sampler  # None: the audit without a model
         self._prompts = prompts
         self._log = AuditLog(config.audit_log, self.metrics.registry)
-        self._cache = VerdictCache(config.cache_bytes)
         self._running: dict[bytes, _Work] = {}
+        self._kept: OrderedDict[bytes, AuditResult] = OrderedDict()  # the longest unused first
         # Threads, so that the event loop goes on answering; more would only take its turns away.
         self._threads = ThreadPoolExecutor(_NUM_THREADS, "lexical")
         self.metrics.in_flight.set_function(lambda: self.admission.num_running)
         self.metrics.waiting.set_function(lambda: self.admission.num_waiting)
-        self.metrics.cache_bytes.set_function(lambda: self._cache.num_bytes)
 
     async def audit(
-        self, query: RagQuery, response: str, *, config: AuditConfig | None = None, asker: str = ""
-    ) -> Served:
-        """Audits a response, joins the audit of the same content that is under way, or gives one again.
+        self, query: RagQuery, response: str, *, config: AuditConfig | None = None, with_turns: bool = False
+    ) -> AuditResult:
+        """Audits a response, or joins the audit of the same content that is under way.
 
         Args:
             query: The query and its documents.
             response: What is audited.
             config: Settings for this audit; the server's own by default.
-            asker: The request's idempotency key, the same for each of its attempts; "" for none.
+            with_turns: Whether the trajectories are wanted.
 
         Raises:
             Refused: there is no place for another audit, of all or of this caller, or the server is stopping.
         """
         start = time.perf_counter()
         self.refuse_when_draining()
-        caller = current_caller()
-        self.admission.spend(caller.name or "")
         self.num_requests += 1
         try:
             with telemetry.span("march.audit", {"march.query_id": query.id}) as span:
                 ends = asyncio.get_running_loop().time() + self._config.deadline_s
                 settings, weights = config or self._config.audit, await self._weights()
-                served = await self._served(_Asked(query, response, settings, weights, asker, ends))
-                span.set_attribute("march.source", served.source)
-                telemetry.record_verdict(span, served.result.verdict)
+                asked = _Asked(query, response, settings, weights, with_turns, ends)
+                result, is_shared = await self._served(asked)
+                telemetry.record_verdict(span, result.verdict)
         finally:
             self.num_requests -= 1
-        verdict = served.result.verdict
-        caller.outcomes.append(verdict.outcome)
+        verdict = result.verdict
         self.metrics.special_tokens.inc(count_special(response))
         self._log.write(
             verdict,
             response=response,
             documents=query.documents,
             seconds=time.perf_counter() - start,
-            shared=served.source is not Source.FRESH,
+            shared=is_shared,
         )
-        return served
+        return result
 
-    async def _served(self, asked: _Asked) -> Served:
-        key, asker = asked.key, asked.asker
-        kept = self._cache.get(key, None if asked.weights is None else asker)
-        if kept is not None:
+    async def _served(self, asked: _Asked) -> tuple[AuditResult, bool]:
+        """What a request gets, and whether it is another request's audit."""
+        key = asked.key
+        if not asked.with_turns and key in self._kept:
+            self._kept.move_to_end(key)
             self.metrics.cached.inc()
-            return Served(kept, Source.CACHED)
+            return self._kept[key], True
         work = self._running.get(key)
+        is_shared = work is not None
         if work is None:
             work = self._begin(key, asked)
-            return Served(await self._awaited(key, work, asker), Source.FRESH)
-        self.metrics.joined.inc()
-        telemetry.link(work.begun_in)
-        return Served(work.share_of(asker, await self._awaited(key, work, asker)), Source.JOINED)
+        else:
+            self.metrics.joined.inc()
+            telemetry.link(work.begun_in)
+        result = await self._awaited(key, work)
+        if asked.with_turns and (asked.weights is None or not work.has_given_turns):
+            work.has_given_turns = True
+            return result, is_shared
+        return AuditResult(verdict=result.verdict), is_shared
 
     async def _weights(self) -> Weights | None:
         """The weights of now; `_UNKNOWN` when they cannot be asked for, and then the audit will say why."""
@@ -187,7 +167,6 @@ class AuditService:
             except (SamplerError, TimeoutError):
                 return _UNKNOWN
             self.metrics.weights_version.set(weights.version)
-        self._cache.seen(weights)
         return weights
 
     def _begin(self, key: bytes, asked: _Asked) -> _Work:
@@ -195,28 +174,27 @@ class AuditService:
         who = current_caller().name or ""
         self.admission.admit(who)
         task = asyncio.create_task(self._run(asked))
-        work = self._running[key] = _Work(task, asked, telemetry.current())
+        work = self._running[key] = _Work(task, telemetry.current())
 
         def ended(task: asyncio.Task[AuditResult]) -> None:
             self.admission.release(who)
             if self._running.get(key) is work:
                 del self._running[key]
-            if not task.cancelled() and not task.exception():
-                self._keep(key, work, task.result())
+            if asked.weights is None and not task.cancelled():
+                self._keep(key, task.result().verdict)
 
         task.add_done_callback(ended)
         return work
 
-    def _keep(self, key: bytes, work: _Work, result: AuditResult) -> None:
-        """Remembers a result for every request, or in training for a retry of those that shared it."""
-        weights = work.owner.weights
-        for asker in work.askers if weights is not None else (None,):
-            self._cache.keep(key, asker, work.share_of(asker or "", result), weights=weights)
+    def _keep(self, key: bytes, verdict: Verdict) -> None:
+        if verdict.outcome is not Outcome.UNSCORED:  # a failure is tried again
+            self._kept[key] = AuditResult(verdict=verdict)
+            if len(self._kept) > self._config.max_kept:
+                self._kept.popitem(last=False)
 
-    async def _awaited(self, key: bytes, work: _Work, asker: str) -> AuditResult:
-        """The work's result; the last request that stops waiting for it ends it, after a while."""
+    async def _awaited(self, key: bytes, work: _Work) -> AuditResult:
+        """The work's result; the last request that stops waiting for it ends it."""
         work.num_waiting += 1
-        work.askers.add(asker)
         try:
             return await asyncio.shield(work.task)
         except asyncio.CancelledError:
@@ -226,15 +204,10 @@ class AuditService:
             raise self._stopping("the server stopped before this audit ended") from None
         finally:
             work.num_waiting -= 1
-            if not work.num_waiting and not work.task.done():
-                asyncio.get_running_loop().call_later(self._config.linger_s, self._abandon, key, work)
-
-    def _abandon(self, key: bytes, work: _Work) -> None:
-        if work.num_waiting or work.task.done() or self._running.get(key) is not work:
-            return
-        del self._running[key]  # at once: a request that comes now begins again
-        work.task.cancel()
-        self.metrics.cancelled.inc()
+            if not work.num_waiting and not work.task.done() and self._running.get(key) is work:
+                del self._running[key]  # at once: a request that comes now begins again
+                work.task.cancel()
+                self.metrics.cancelled.inc()
 
     async def _run(self, asked: _Asked) -> AuditResult:
         """Audits until the deadline; a failure is an UNSCORED verdict."""

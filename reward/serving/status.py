@@ -1,8 +1,7 @@
 """What the server says of itself: whether it is ready, its version, its metrics.
 
-Ready means: it is not stopping, its sampler answers, and has answered once. The first time a frozen model is
-asked for one token, so that what is slow only once (an engine's start, a first compilation) is over before
-the first audit. Rollout engines sleep between rollouts, so of them only the registry is asked.
+Ready means: it is not stopping, and its sampler answers. Rollout engines sleep between rollouts, so of them
+only the registry is asked.
 """
 
 from __future__ import annotations
@@ -16,11 +15,9 @@ from fastapi import FastAPI, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from reward.config import SamplingSettings
-from reward.judging.vote import Reason
 from reward.provenance import config_digest, package_version
 from reward.roles.prompts import PromptSet
-from reward.samplers import Message, Sampler, SamplerError, TrainedSampler
+from reward.samplers import Sampler, SamplerError
 from reward.serving.config import ServerConfig
 from reward.serving.service import AuditService
 
@@ -28,8 +25,6 @@ logger = logging.getLogger(__name__)
 
 _CACHE_S = 1.0  # for so long an answer is repeated, whoever asks: the path is open to all
 _TIMEOUT_S, _PAUSE_S = 5.0, 1.0
-_PROMPT = (Message(role="user", content="ok"),)
-_ONE_TOKEN = SamplingSettings(temperature=0, max_tokens=1)
 
 
 class Readiness:
@@ -38,18 +33,19 @@ class Readiness:
     def __init__(self, service: AuditService, sampler: Sampler | None) -> None:
         self._service = service
         self._sampler = sampler  # None: there is nothing to wait for
-        self._warming: asyncio.Task[None] | None = None
-        self._looking: asyncio.Task[str | None] | None = None
+        self._lock = asyncio.Lock()
         self._looked_at = -math.inf  # on the monotonic clock, seconds
+        self._found: str | None = None
 
     async def why_not(self) -> str | None:
         """None when the server is ready, else the reason in one word; one look serves all who ask."""
         if self._service.is_draining:
             return "stopping"
-        is_old = time.monotonic() - self._looked_at >= _CACHE_S
-        if self._looking is None or (self._looking.done() and is_old):
-            self._looking = asyncio.create_task(self._look())
-        return await asyncio.shield(self._looking)
+        async with self._lock:
+            if time.monotonic() - self._looked_at >= _CACHE_S:
+                self._found = await self._look()
+                self._looked_at = time.monotonic()
+            return self._found
 
     async def _look(self) -> str | None:
         if self._sampler is None:
@@ -57,14 +53,11 @@ class Readiness:
         try:
             async with asyncio.timeout(_TIMEOUT_S):
                 await self._sampler.ready()
-                await self._warm_up(self._sampler)
         except TimeoutError:
-            return "timeout" if self._warming is None else "warming_up"
+            return "timeout"
         except SamplerError as error:
             logger.info("not ready: %s", error)  # the detail names addresses, and the path is open
             return error.reason
-        finally:
-            self._looked_at = time.monotonic()
         return None
 
     async def within(self, seconds: float) -> str | None:
@@ -73,35 +66,6 @@ class Readiness:
         while (reason := await self.why_not()) is not None and time.monotonic() < ends:
             await asyncio.sleep(_PAUSE_S)
         return reason
-
-    async def close(self) -> None:
-        """Ends what still runs."""
-        running = [task for task in (self._looking, self._warming) if task is not None]
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-
-    async def _warm_up(self, sampler: Sampler) -> None:
-        """Waits for the one warm-up, which outlives this request; after a failed one comes another."""
-        if isinstance(sampler, TrainedSampler):
-            return
-        if self._warming is None:
-            self._warming = asyncio.create_task(_first_token(sampler))
-        try:
-            await asyncio.shield(self._warming)
-        except SamplerError:
-            self._warming = None
-            raise
-
-
-async def _first_token(sampler: Sampler) -> None:
-    try:
-        await sampler.sample(_PROMPT, n=1, settings=_ONE_TOKEN)
-    except SamplerError:
-        raise
-    except Exception as error:
-        logger.exception("the first token failed")
-        raise SamplerError(Reason.INTERNAL, type(error).__name__) from error
 
 
 def add_status_routes(

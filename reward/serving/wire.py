@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 from reward.serving.config import AuditOverrides, InvalidRequest, RequestLimits
 from reward.types import AuditResult, Outcome, RagQuery, Record, Verdict
 
-IDEMPOTENCY_HEADER = "Idempotency-Key"  # the same for each attempt of one request
 _LIMITS = RequestLimits()
 _MOST_ERROR_CHARS = 500
 
