@@ -8,8 +8,13 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate
 
-_NO_LETTER = re.compile(r"[\W\d_]")
-_SPACED = {c: " " for c in range(128) if not chr(c).isalpha()}
+
+def _spaced(characters: Iterable[str]) -> dict[int, str]:
+    """A space for each of some characters that is no letter, as `str.translate` takes it."""
+    return {ord(c): " " for c in set(characters) if not c.isalnum() or c.isdecimal()}
+
+
+_SPACED = _spaced(map(chr, range(128)))
 # It begins with one set of characters, which makes the search for it fast.
 SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f](?:(?<=[\n\u3002\uff01\uff1f])|[\"')\]\u201d]?(?=\s))")
 
@@ -74,9 +79,13 @@ class Words:
     """The words of a text in lower case, of letters alone, and where each is."""
 
     def __init__(self, low: str) -> None:
-        spaced = low.translate(_SPACED) if low.isascii() else _NO_LETTER.sub(" ", low)
+        spaced = low.translate(_SPACED if low.isascii() else _spaced(low))
         self._spaced = f" {spaced} "
         self.all = frozenset(spaced.split())
+
+    def within(self, start: int, end: int) -> list[str]:
+        """The words of a part of the text, which cuts none."""
+        return self._spaced[start + 1 : end + 1].split()
 
     def places(self, wanted: frozenset[str]) -> list[int]:
         """Where the wanted words stand, from left to right."""
