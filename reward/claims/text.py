@@ -119,21 +119,17 @@ class Spans:
         return before > 0 and self._furthest[before - 1] >= end
 
 
-def find_whole(quote: str, text: str) -> int | None:
-    """Where a text first holds a quotation (not empty) that cuts no word and no number at its ends."""
-    return next(whole_places(quote, text), None)
-
-
-def whole_places(quote: str, text: str) -> Iterator[int]:
-    """Where a text holds a quotation that cuts no word and no number at its ends, from left to right."""
-    start = text.find(quote)
+def holds_whole(text: str, words: str) -> bool:
+    """Whether a text holds some words (not empty), of which no word and no number is cut at its ends."""
+    start = text.find(words)
     while start >= 0:
-        if _is_whole(text, start, start + len(quote)):
-            yield start
-        start = text.find(quote, start + len(quote))
+        if is_whole(text, start, start + len(words)):
+            return True
+        start = text.find(words, start + len(words))
+    return False
 
 
-def _is_whole(text: str, start: int, end: int) -> bool:
+def is_whole(text: str, start: int, end: int) -> bool:
     """Whether `text[start:end]` cuts no word and no number at its ends."""
     before, first = text[max(0, start - 2) : start], text[start]
     last, after = text[end - 1], text[end : end + 2]
