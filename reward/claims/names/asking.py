@@ -9,8 +9,7 @@ from reward.claims.names.find import find_names
 from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.match import is_person, says
 from reward.claims.names.model import Name, tokens_of
-from reward.claims.names.tables import words
-from reward.claims.names.words import LINKS, is_common, stem
+from reward.claims.names.words import LINKS, is_common, stem, words
 
 _OTHER = re.compile(
     r"^\W*(?:when|how (?:many|much|long|old|far|often|tall|large|big)|what (?:year|date|time|percentage))\b",

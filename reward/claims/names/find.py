@@ -11,11 +11,19 @@ import re
 from collections.abc import Iterator
 from operator import attrgetter
 
-from reward.claims.names.capitals import LOOK_BACK, Part, begins, parts
-from reward.claims.names.headings import HEADING_MARKS, IsSmall, in_heading, is_ordinary, nowhere_small
+from reward.claims.names.capitals import (
+    HEADING_MARKS,
+    LOOK_BACK,
+    IsSmall,
+    Part,
+    begins,
+    in_heading,
+    is_ordinary,
+    nowhere_small,
+    parts,
+)
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.places import can_have_place, place_behind
-from reward.claims.names.tables import words
 from reward.claims.names.titles import find_titles
 from reward.claims.names.words import (
     ABBREVIATIONS,
@@ -34,6 +42,7 @@ from reward.claims.names.words import (
     is_content,
     is_plural,
     looks_common,
+    words,
 )
 from reward.claims.text import Spans
 

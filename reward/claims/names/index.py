@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
-from reward.claims.names.nations import COUNTRIES, STATES
 from reward.claims.names.orders import alike, holds, joins, orders, small_words
 from reward.claims.names.surnames import sharing
-from reward.claims.names.tables import TABLES
 from reward.claims.names.titles import find_title
 from reward.claims.names.words import (
+    COUNTRIES,
     LINKS,
     PREFIXES,
+    STATES,
+    TABLES,
     canonical,
     means_else_small,
     stem,

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from reward.claims.kind import Context, Place
 from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.model import Name, name_of
-from reward.claims.names.nations import COUNTRIES
 from reward.claims.names.places import differ, place_behind
 from reward.claims.names.roles import allows
-from reward.claims.names.words import GIVEN_NAMES, KINDS, LINKS, PREFIXES, TITLES, is_common, stem
+from reward.claims.names.words import COUNTRIES, GIVEN_NAMES, KINDS, LINKS, PREFIXES, TITLES, is_common, stem
 from reward.claims.text import content_words
 from reward.types import Document
 

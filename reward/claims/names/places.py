@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from reward.claims.names.nations import COUNTRIES, NATIONS, STATES
-from reward.claims.names.words import fold
+from reward.claims.names.words import COUNTRIES, NATIONS, STATES, fold
 
 Place = tuple[str, ...]
 _BEHIND = re.compile(

@@ -14,9 +14,7 @@ from typing import NamedTuple
 
 from reward.claims.names.index import Index, Range
 from reward.claims.names.model import ROLES, Name
-from reward.claims.names.nations import COUNTRIES
-from reward.claims.names.tables import words
-from reward.claims.names.words import KINDS, SUFFIXES, TITLES, is_common
+from reward.claims.names.words import COUNTRIES, KINDS, SUFFIXES, TITLES, is_common, words
 
 _LINKS = words("role_links") | COUNTRIES
 _MOST_STEPS = 6  # words around a name

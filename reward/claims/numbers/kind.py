@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from reward.claims.kind import ClaimKind
 from reward.claims.numbers import questions
 from reward.claims.numbers.bounds import things_behind
 from reward.claims.numbers.conventions import Conventions, conventions_of
@@ -19,7 +20,6 @@ from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import close_like, closed, read_as
 from reward.claims.numbers.response import response_numbers
 from reward.claims.numbers.things import is_other
-from reward.claims.numbers.unread import all_numbers
 from reward.claims.numbers.words import RANKED
 from reward.claims.numbers.writing import canonical
 from reward.locales import AUTO
@@ -57,7 +57,7 @@ def is_calendar(number: Number) -> bool:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(ClaimKind):
     """The numbers of one audit; those that another kind claims are left out by `keeps`."""
 
     query: RagQuery
@@ -72,10 +72,6 @@ class Numbers:
         """The numbers of a response that must be checked."""
         found = response_numbers(response, self.query, words=self.words, locale=self.locale)
         return [number for number in found if self.keeps(number)]
-
-    def find_all(self, text: str) -> Sequence[Number]:
-        """All numbers of a text, those that no reader reads too."""
-        return all_numbers(text)
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
         """The one number of a bracket."""
