@@ -16,7 +16,6 @@ from reward.claims.names.text import MOST_PLACES, Text
 from reward.claims.names.titles import find_title
 from reward.claims.names.words import (
     CITIES,
-    COUNTRIES,
     KINDS,
     LINKS,
     PREFIXES,
@@ -84,8 +83,7 @@ class Index(Text):
             found = set(self._spelt_out(name))
         elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
             joined = self.places.get("".join(name.tokens), ())
-            found = {(place, place + 1) for place in joined[:MOST_PLACES]} or set(self._as_letters(name))
-            found = found or set(_sharing(self, name))
+            found = {(place, place + 1) for place in joined[:MOST_PLACES]} or set(_sharing(self, name))
         return found
 
     def _is_name(self, place: int, name: Name) -> bool:
@@ -210,15 +208,6 @@ class Index(Text):
         """The same without small words: "ICJ" is the International Court of Justice."""
         places = [i for i, token in enumerate(self.tokens) if token.capital or token.word not in LINKS]
         return "".join(self.tokens[i].word[:1].lower() or "?" for i in places), places
-
-    def _as_letters(self, name: Name) -> Iterator[Range]:
-        """Where letters stand for a part of a country: "WA" for Western Australia."""
-        if len(name.tokens) < 2 or not all(word in PREFIXES or word in COUNTRIES for word in name.tokens):
-            return
-        letters = "".join(word[0] for word in name.text.split() if word[0].isupper())
-        for place in self.places.get(letters.lower(), ())[:MOST_PLACES]:
-            if self.text.startswith(letters, self.tokens[place].start) or not self.by_initial:
-                yield place, place + 1
 
 
 @functools.lru_cache(maxsize=256)
