@@ -89,7 +89,7 @@ class Names(ClaimKind):
 
     def asks_for(self, question: str, mention: Name, response: str) -> bool:
         """Whether a question does not ask for a number or a date."""
-        return asking.asks_for(question, mention, "")
+        return asking.asks_for(question, mention)
 
     def gives_away(self, text: str, mention: Name) -> bool:
         """Whether a text holds a name, in any writing."""
