@@ -15,19 +15,12 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from reward.claims.kind import Context, Place
-from reward.claims.numbers import (
-    Form,
-    Kind,
-    Number,
-    bound_stated,
-    close_like,
-    conventions_of,
-    equal,
-    supports,
-)
+from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.digits import EXACT, fraction
+from reward.claims.numbers.equality import bound_stated, equal, supports
 from reward.claims.numbers.index import Entry, identity, index_numbers
-from reward.claims.numbers.model import changed, unbound
+from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
+from reward.claims.numbers.reading import close_like
 from reward.claims.text import content_words
 from reward.locales import AUTO
 from reward.types import Document
