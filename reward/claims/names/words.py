@@ -110,9 +110,9 @@ RULERS = {word: group[-1] for group in groups("short") if group[1][:1].isdigit()
 EXONYMS = {other: name for name, *others in groups("exonyms") for other in others}  # "wien" to "vienna"
 LIKE = _alike()  # "bill" to itself, "william" and "will"
 # Of inflected forms, and what they stand for: "cities" are made of "city".
-_ENDINGS = {
-    **{"ies": ("y",), "s": ("",), "ly": ("",)},
-    **dict.fromkeys(("es", "ed", "ing", "ings"), ("", "e")),
+_ENDINGS: dict[str, tuple[str, ...]] = {
+    **{"ies": ("y",), "es": ("", "e"), "s": ("",), "ed": ("", "e")},
+    **{"ing": ("", "e"), "ings": ("", "e"), "ly": ("",)},
 }
 
 
