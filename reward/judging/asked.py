@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import Target
 from reward.claims.numbers.index import index_numbers
-from reward.claims.numbers.things import Thing, asked_things, stated_things
+from reward.claims.numbers.things import Thing, counted_things, stated_things
 from reward.config import AuditConfig
 from reward.judging.vote import Reason
 from reward.types import Outcome, RagQuery, Verdict
@@ -43,7 +43,7 @@ def uncounted(query: RagQuery, answer: str, config: AuditConfig) -> str | None:
         answer: What is audited.
         config: Of the audit.
     """
-    asked = asked_things(query.query)
+    asked = counted_things(query.query)
     if not asked or "number" not in config.kinds:
         return None
     kinds = {name: kind for name, kind in kinds_for(config, query, answer).items() if name == "number"}

@@ -5,8 +5,8 @@ death. "How many people lived there?" asks for people. Where a text names nothin
 
 Coverage asks `is_other` whether a question and a number's sentence name two things, or two events. Only those
 that `vocabulary.toml` knows ([things.same], [things.events]) are distinguished: of others a question may use
-another word for the same ("participants" for patients), and a right answer would be refused. `asked_things`,
-`stated_things` and `Thing` tell the same of a query, an answer and its documents (`reward.judging.asked`).
+another word for the same ("participants" for patients), and a right answer would be refused. Of a query, an
+answer and its documents `counted_things` and `stated_things` tell it (`reward.judging.asked`).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def is_other(question: str, number: Number, response: str, query: str) -> bool:
         asked = _events(question)
         stated = _events(query) if bare else _event_of(number, response)
         return bool(asked and stated) and asked.isdisjoint(stated)
-    wanted = next(iter(asked_things(question)), None)
+    wanted = _asked(question)
     if wanted is None:
         return False
     if number.kind in _MEASURED:
@@ -103,7 +103,7 @@ def is_other(question: str, number: Number, response: str, query: str) -> bool:
         return wanted.group not in ("", fits)
     if number.kind is not Kind.COUNT:
         return False
-    named = asked_things(query)[:1] if bare else stated_things(number, response)
+    named = [one for one in [_asked(query)] if one] if bare else stated_things(number, response)
     return bool(named) and all(_differ(wanted, one) for one in named)
 
 
@@ -118,17 +118,28 @@ def _is_same_word(a: str, b: str) -> bool:
     return a[:length] == b[:length]
 
 
+def counted_things(question: str) -> list[Thing]:
+    """All that a question asks to be counted: behind "how many", or known ("What was the population?")."""
+    named = _named(question)
+    known = named if named and named.group not in ("", "age") else None
+    return [one for one in (*_counted(question), known) if one is not None]
+
+
 @lru_cache(maxsize=1024)
-def asked_things(question: str) -> tuple[Thing, ...]:
-    """What a question asks the number of, from left to right: "How many people, and how many families?"."""
-    if counted := _HOW_MANY.findall(question):
-        things = [_thing(_words(one), is_counted=True) for one in counted]
-    elif _HOW_OLD.search(question):
-        things = [Thing(("age",))]
-    else:
-        match = _WHAT_IS.search(question) or _WHAT.search(question)
-        things = [_thing(_words(match[1]), is_counted=False)] if match else []
-    return tuple(filter(None, things))
+def _asked(question: str) -> Thing | None:
+    """The first thing that a question asks for."""
+    if counted := _counted(question):
+        return counted[0]
+    return Thing(("age",)) if _HOW_OLD.search(question) else _named(question)
+
+
+def _counted(question: str) -> list[Thing | None]:
+    return [_thing(_words(one), is_counted=True) for one in _HOW_MANY.findall(question)]
+
+
+def _named(question: str) -> Thing | None:
+    match = _WHAT_IS.search(question) or _WHAT.search(question)
+    return _thing(_words(match[1]), is_counted=False) if match else None
 
 
 def _thing(words: list[str], *, is_counted: bool) -> Thing | None:
