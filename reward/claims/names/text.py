@@ -78,6 +78,7 @@ class Text:
 
     @functools.cached_property
     def by_initial(self) -> dict[str, list[int]]:
+        """The places of the words with a capital, by their first letters."""
         found: dict[str, list[int]] = {}
         for place, token in enumerate(self.tokens):
             if token.capital:
