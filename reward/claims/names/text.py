@@ -1,4 +1,4 @@
-"""The words of one text, by each of their writings, and what stands between them."""
+"""The words of one text, by each of their writings, and what is between them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ _ONLY_LETTERS = {c: " " for c in range(128) if not chr(c).isalpha()}
 _END_OF_SENTENCE = re.compile(r"[.!?\n]+")
 _PART = re.compile(r"(?<![^\W_])(?:[^\W\d_]|\s|-)+")
 _TOKEN = re.compile(r"[^\W\d_]+|\s+|-")
-_BREAK = "."  # stands between numbers
+_BREAK = "."  # between two numbers
 _PERCENT = re.compile(
     r"[ ](?:prozent|pour cent|por ciento|por cento|per cento|procent)(?![^\W_])", re.IGNORECASE
 )
@@ -116,7 +116,7 @@ class _Source:
         self._languages = [_most(count) or whole for count in counts]
 
     def number_words(self) -> dict[str, set[str]]:
-        """Of each language the words of the text by which a number of it can be told."""
+        """Of each language the words of the text by which a number of it is recognised."""
         wanted: dict[str, set[str]] = {}
         for language, sentence in zip(self._languages, self._sentences, strict=True):
             if language not in ("", "en"):
