@@ -29,7 +29,6 @@ from reward.claims.kind import num_atoms
 from reward.config import AuditConfig
 from reward.judging.asked import refuted_by_count
 from reward.judging.coverage import Coverage, CoveredClaim, blind_rounds
-from reward.judging.evidence import sources
 from reward.judging.unanswerable import decided_by_query, is_known_unanswerable
 from reward.judging.unjudged import (
     AuditFailure,
@@ -197,10 +196,9 @@ async def _checked(query: RagQuery, proposal: Proposal, means: Means, num_mentio
         AuditFailure, SamplerError: the voters could not be asked.
     """
     config = means.config
-    within = sources(query.documents)
     asked = blind_rounds(proposal.coverage.claims)
     with telemetry.span("checker", {"march.num_rounds": len(asked)}):
-        rounds = await gathered([ask_voters(query.documents, claims, within, means) for claims in asked])
+        rounds = await gathered([ask_voters(query.documents, claims, means) for claims in asked])
     with telemetry.span("vote", {"march.num_voters": config.voters}) as span:
         verdict = _verdict(query, proposal, rounds, means, num_mentions)
         telemetry.record_verdict(span, verdict)

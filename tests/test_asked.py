@@ -65,6 +65,7 @@ def test_what_answers_or_may_answer_is_left_alone(query: str, answer: str) -> No
         ("How many total goals did Ann score?", "Ann gave 5 assists.", "total goals"),
         ("How many seasons did Ann play?", "Ann played 20 games.", None),  # the documents count no seasons
         ("How many children has Ann?", "Ann has 5: 3 sons and 2 daughters.", None),
+        ("What are the goals of Ann?", "She gave 5 assists.", None),  # which ones, perhaps, and not how many
     ],
 )
 def test_other_words_for_the_same_number_are_an_answer(query: str, answer: str, missed: str | None) -> None:

@@ -8,20 +8,18 @@ from hypothesis import strategies as st
 
 from reward.claims import kinds_for, targets_of
 from reward.config import AuditConfig
-from reward.judging.evidence import Evidence, Source, find_evidence, find_stated, place_evidence, sources
+from reward.judging.evidence import Evidence, find_evidence, find_stated, place_evidence
 from reward.judging.vote import read_vote
 from reward.types import Answer, Document, DocumentSpan, RagQuery
 from tests.kinds import kinds
 
-DOCUMENTS = sources(
-    [
-        Document(id="a", text="The May picnic raised\n120 euros, or -5 in all."),
-        Document(id="b", text="The July picnic raised 466 euros. It drew 1,200 people (three by bus)."),
-    ]
+DOCUMENTS = (
+    Document(id="a", text="The May picnic raised\n120 euros, or -5 in all."),
+    Document(id="b", text="The July picnic raised 466 euros. It drew 1,200 people (three by bus)."),
 )
 
 
-def stated(evidence: str, number: str, within: Sequence[Source] = DOCUMENTS) -> Evidence | None:
+def stated(evidence: str, number: str, within: Sequence[Document] = DOCUMENTS) -> Evidence | None:
     kind = kinds()["number"]
     return find_stated(evidence, within, kind, kind.read(number))
 
@@ -57,7 +55,7 @@ def test_evidence_stands_verbatim_in_a_document(
 
 def test_the_place_is_in_the_original_text_whatever_its_white_space() -> None:
     text = "Intro.\n\n  The  July\u00a0picnic\n\traised 466   euros. End."
-    found = find_evidence('"The July picnic raised 466 euros."', sources([Document(id="d", text=text)]))
+    found = find_evidence('"The July picnic raised 466 euros."', [Document(id="d", text=text)])
     assert found is not None
     place = found.at
     assert text[place.start : place.end] == "The  July\u00a0picnic\n\traised 466   euros."
@@ -67,7 +65,7 @@ def test_the_place_is_in_the_original_text_whatever_its_white_space() -> None:
 def test_any_evidence_that_is_found_reads_the_same_at_its_place(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     evidence = text[start : data.draw(st.integers(start, len(text)))]
-    found = find_evidence(evidence, sources([Document(id="d", text=text)]))
+    found = find_evidence(evidence, [Document(id="d", text=text)])
     if found is not None:
         place = found.at
         quoted = " ".join(text[place.start : place.end].split())
@@ -75,7 +73,7 @@ def test_any_evidence_that_is_found_reads_the_same_at_its_place(text: str, data:
 
 
 def test_a_quotation_may_hold_quotations() -> None:
-    documents = sources([Document(id="d", text='She said "we were three" and left.')])
+    documents = [Document(id="d", text='She said "we were three" and left.')]
     found = stated('It reads "She said "we were three" and left."', "3", documents)
     assert found == Evidence(DocumentSpan(document="d", start=0, end=34), "three")
 
@@ -97,7 +95,7 @@ def test_a_quotation_may_hold_quotations() -> None:
 def test_the_documents_own_number_at_the_place_decides(
     text: str, quote: str, number: str, says: str | None
 ) -> None:
-    found = stated(quote, number, sources([Document(id="d", text=text)]))
+    found = stated(quote, number, [Document(id="d", text=text)])
     assert (found and found.stated) == says
 
 
@@ -142,5 +140,5 @@ def test_bare_digits_of_a_document_state_a_year_unless_they_count(text: str, is_
     config = AuditConfig(kinds=("number", "date"))
     (target,) = targets_of("It is from the year 2003.", kinds_for(config, query, "It is from the year 2003."))
     answer = read_vote(Answer(value="2003", evidence=text), target)
-    found = find_stated(f'"{text[:-1]}"', sources(query.documents), target.kind, answer)
+    found = find_stated(f'"{text[:-1]}"', query.documents, target.kind, answer)
     assert (found is not None) is is_stated

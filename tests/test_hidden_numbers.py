@@ -8,9 +8,10 @@ overlooked.
 
 import pytest
 
-from reward.claims.numbers import equal, find_numbers, parse_number, unread_numerals
+from reward.claims.numbers import equal, find_numbers, parse_number
 from reward.claims.numbers.response import response_numbers
 from reward.claims.numbers.roman import NUMERALS, writings
+from reward.claims.numbers.unread import unread_numerals
 from reward.types import Document, RagQuery
 from tests.test_number_time import cpu_s, grows_faster
 

@@ -166,8 +166,15 @@ def test_the_work_grows_with_the_number_of_different_names_and_not_with_its_squa
     assert long < 6 * short
 
 
+def test_one_number_word_of_another_language_does_not_slow_a_long_text() -> None:
+    text = "The river runs by old towns, and many people came to see them there. " * 300
+    num_calls("vierzig", "up")
+    assert num_calls(text + "vierzig", SHORT) < 2 * num_calls(text, SHORT)
+
+
 @pytest.mark.parametrize(
-    "piece", ["\u00bd", "Ab and ", "## Ab\n", "iPhone ", "May ", "lundi ", "Christmas Day "]
+    "piece",
+    ["\u00bd", "Ab and ", "## Ab\n", "iPhone ", "May ", "lundi ", "Christmas Day ", "einhundertzwanzig "],
 )
 def test_an_answer_of_far_too_many_claims_is_refused_before_it_is_read(piece: str) -> None:
     verdict = lexical_audit(QUERY, piece * (90_000 // len(piece)), AuditConfig())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward.claims.names import Name, Names
+from reward.claims.names import Name, Names, find_names
 from reward.types import Document, RagQuery
 from tests.kinds import ANY
 
@@ -34,7 +34,7 @@ def read(answer: str) -> Name:
 
 
 def found(text: str) -> list[str]:
-    names = NAMES.find_all(text)
+    names = find_names(text)
     assert all(text[name.start : name.end] == name.text for name in names)
     return [name.text for name in names]
 
@@ -49,7 +49,7 @@ def test_a_pair_is_judged_as_a_careful_reader_judges_it(row: dict[str, str]) -> 
 @pytest.mark.parametrize("row", rows("name_lookups.tsv"), ids=lambda row: row["answer"][:60])
 def test_documents_hold_the_names_of_an_answer_or_do_not(row: dict[str, str]) -> None:
     asked = query(row["document"])
-    names = NAMES.find_all(row["answer"].replace("\\n", "\n"))
+    names = find_names(row["answer"].replace("\\n", "\n"))
     lookup = NAMES.lookup(asked.documents)
     verdict = "supported" if all(lookup.find(name) for name in names) else "refuted"
     assert (verdict if names else "none") == row["relation"], row["why"]

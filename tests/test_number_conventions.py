@@ -5,15 +5,9 @@ import time
 import pytest
 from babel import Locale
 
-from reward.claims.numbers import (
-    ENGLISH,
-    Conventions,
-    canonical,
-    conventions_of,
-    equal,
-    find_numbers,
-    parse_number,
-)
+from reward.claims.numbers import equal, find_numbers, parse_number
+from reward.claims.numbers.conventions import ENGLISH, Conventions, conventions_of
+from reward.claims.numbers.writing import canonical
 from reward.locales import DateOrder
 from tests.test_number_properties import LOCALES
 

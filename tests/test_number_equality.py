@@ -8,20 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward.claims.numbers import (
-    MOST_ROUNDING,
-    MOST_ROUNDING_ABOUT,
-    Form,
-    Kind,
-    Number,
-    bound_stated,
-    closed,
-    equal,
-    find_numbers,
-    parse_number,
-    read_as,
-    supports,
-)
+from reward.claims.numbers import Form, Kind, Number, equal, find_numbers, parse_number, read_as, supports
+from reward.claims.numbers.equality import MOST_ROUNDING, MOST_ROUNDING_ABOUT, bound_stated
+from reward.claims.numbers.reading import closed
 from tests.test_number_properties import ANY
 
 # Numbers of few values in many writings, so that many of them meet.

@@ -10,10 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reward.claims.kind import Place
-from reward.claims.numbers import Form, Kind, Number, close_like, conventions_of, equal, find_numbers
+from reward.claims.numbers import Form, Kind, Number, equal, find_numbers
+from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.equality import conversion
 from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.lookup import NumberLookup, _nearest
+from reward.claims.numbers.reading import close_like
 from reward.claims.numbers.units import UNITS
 from reward.types import Document
 

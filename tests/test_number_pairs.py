@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import pytest
 
-from reward.claims.numbers import Number, conventions_of, equal, find_numbers, parse_number, supports
+from reward.claims.numbers import Number, equal, find_numbers, parse_number, supports
+from reward.claims.numbers.conventions import conventions_of
 
 PAIRS = Path(__file__).with_name("data") / "number_pairs.tsv"
 SAYS = {"equal": "=", "supports": "supported by", "different": "≠", "not_a_number": "refused"}

@@ -12,16 +12,9 @@ from babel.numbers import format_currency, format_decimal, format_percent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reward.claims.numbers import (
-    MOST_ROUNDING,
-    Kind,
-    Number,
-    conventions_of,
-    equal,
-    find_numbers,
-    parse_number,
-    supports,
-)
+from reward.claims.numbers import Kind, Number, equal, find_numbers, parse_number, supports
+from reward.claims.numbers.conventions import conventions_of
+from reward.claims.numbers.equality import MOST_ROUNDING
 
 LOCALES = (
     "en_US", "en_GB", "en_IN", "en_ZA", "de_DE", "de_AT", "de_CH", "fr_FR", "fr_CH", "fr_CA", "es_ES",

@@ -11,19 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward.claims.numbers import (
-    Form,
-    Kind,
-    Number,
-    canonical,
-    equal,
-    find_numbers,
-    parse_number,
-    read_as,
-    supports,
-    without_unit_of,
-)
+from reward.claims.numbers import Form, Kind, Number, equal, find_numbers, parse_number, read_as, supports
+from reward.claims.numbers.equality import without_unit_of
 from reward.claims.numbers.plain import _IDEOGRAPHS
+from reward.claims.numbers.writing import canonical
 
 
 def read(text: str) -> Number:

@@ -16,7 +16,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from reward.claims.day_names import days_of_document, named_day, names_of_days, weekday
-from reward.claims.kind import Context, Place
+from reward.claims.kind import ClaimKind, Context, Place
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import as_year
 from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons
@@ -42,11 +42,6 @@ class Dates(Numbers):
         """The dates, times, lone months, weekdays and holidays of a response."""
         dates = [number for number in Numbers.find(self, response) if is_calendar(number)]
         return sorted([*dates, *_names_of_days(response, dates)], key=lambda one: one.start)
-
-    def find_all(self, text: str) -> Sequence[Number]:
-        """All numbers, weekdays and months of a text."""
-        numbers = Numbers.find_all(self, text)
-        return sorted([*numbers, *_names_of_days(text, numbers)], key=lambda one: one.start)
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
         """The date, time, weekday or month of a bracket; a bare number may be a year, a day or an hour."""
@@ -83,17 +78,9 @@ class Dates(Numbers):
         """The dates of the documents."""
         return _lookup_in(tuple(documents), self.locale)
 
-    def is_looked_up(self, response: str, mention: Number) -> bool:
-        """Every date can be looked up."""
-        return True
-
-    def must_stand(self, response: str, mention: Number) -> bool:
-        """Every date must stand in the documents."""
-        return True
-
-    def follows(self, mention: Number, response: str, before: Sequence[Number]) -> str:
-        """No date follows from another one."""
-        return ""
+    is_looked_up = ClaimKind.is_looked_up  # every date is, must stand in the documents, and follows from none
+    must_stand = ClaimKind.must_stand
+    follows = ClaimKind.follows
 
 
 class DateLookup(NumberLookup):

@@ -13,28 +13,16 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import MONTH
+from reward.claims.numbers.vocabulary import TABLES, by_word
 from reward.claims.text import Words, lowered, words_in
 
+_WORDS = TABLES["days"]
 _WEEKDAYS = {day.casefold(): place for place, day in enumerate(calendar.day_name, start=1)}
-_SHORT = {
-    "mon": 1, "tue": 2, "tues": 2, "wed": 3, "weds": 3, "thu": 4, "thur": 4, "thurs": 4, "fri": 5,
-    "sat": 6, "sun": 7,
-}  # fmt: skip
-_GERMAN = "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag"
-_SMALL = (  # written without a capital; "segunda" and the like need their "-feira"
-    "lundi mardi mercredi jeudi vendredi samedi dimanche",
-    "lunes martes miércoles jueves viernes sábado domingo",
-    "lunedì martedì mercoledì giovedì venerdì sabato domenica",
-    "segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado domingo",
-    "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag",
-)
-_FOREIGN = {day: place for days in (_GERMAN, *_SMALL) for place, day in enumerate(days.split(), start=1)} | {
-    "Sonnabend": 6
-}
+_SHORT = {day: int(place) for day, place in by_word(_WORDS["short"]).items()}
+_FOREIGN = {day: int(place) for day, place in by_word(_WORDS["foreign"]).items()}
 _LOWER_DAYS = "|".join(sorted((day for day in _FOREIGN if day[0].islower()), key=len, reverse=True))
 _CAPITAL_DAYS = "|".join(day for day in _FOREIGN if day[0].isupper())
 _ALL_SHORT = "|".join(sorted((f"{day.title()}|{day.upper()}" for day in _SHORT), key=len, reverse=True))
@@ -82,41 +70,22 @@ _HOLIDAY = re.compile(
     r"|(?P<patrick>(?:St\.?|Saint) Patrick['\u2019]?s Day))\b"
 )
 _CHRISTMAS = re.compile(r"\bChristmas\b(?! Eve)")
-_DATES = {
-    "christmas": (12, 25), "christmas_eve": (12, 24), "new_year": (1, 1), "new_years_eve": (12, 31),
-    "boxing": (12, 26), "halloween": (10, 31), "valentine": (2, 14), "patrick": (3, 17),
-}  # fmt: skip
+_DATES = _WORDS["holidays"]
 _WORKING, _FREE, _ALL = (1, 5), (6, 7), (1, 7)
-
-
-class _Search(NamedTuple):
-    """A pattern, and the words that its matches can begin with, in lower case."""
-
-    pattern: re.Pattern[str]
-    first: frozenset[str]
-
-    def matches(self, text: str, words: Words) -> Iterator[re.Match[str]]:
-        """The matches in a text that has these words, from left to right."""
-        end = 0
-        for place in words.places(self.first):
-            if place >= end and (match := self.pattern.match(text, place)):
-                end = match.end()
-                yield match
 
 
 _FIRST_OF_DAYS = frozenset((
     *_WEEKDAYS, *(f"{day}s" for day in _WEEKDAYS), *_SHORT,
     *(day.lower().partition("-")[0] for day in _FOREIGN),
 ))  # fmt: skip
-_WEEKDAYS_SEARCH = _Search(_WEEKDAY, _FIRST_OF_DAYS)
-_DAYS_SEARCH = _Search(_DAYS, frozenset(("weekdays", "weekends", "weekend")))
-_MONTHS_SEARCH = _Search(_MONTH, frozenset(_MONTHS[1:]))
-_HOLIDAYS_SEARCH = _Search(
-    _HOLIDAY,
-    frozenset(("christmas", "new", "boxing", "halloween", "hallowe", "st", "saint", "valentine")),
-)
-_SEARCHES = (_WEEKDAYS_SEARCH, _DAYS_SEARCH, _MONTHS_SEARCH, _HOLIDAYS_SEARCH)
-FIRST_WORDS = frozenset().union(*(search.first for search in _SEARCHES))  # of all that is found here
+# The words that a match of each pattern can begin with, in lower case.
+_FIRST = {
+    _WEEKDAY: _FIRST_OF_DAYS,
+    _DAYS: frozenset(("weekdays", "weekends", "weekend")),
+    _MONTH: frozenset(_MONTHS[1:]),
+    _HOLIDAY: frozenset(_WORDS["first_of_holidays"].split()),
+}
+FIRST_WORDS = frozenset().union(*_FIRST.values())  # of all that is found here
 
 
 @lru_cache(maxsize=256)
@@ -128,12 +97,21 @@ def names_of_days(text: str) -> tuple[Number, ...]:
     words = words_in(lowered(text))
     if FIRST_WORDS.isdisjoint(words.all):
         return ()
-    days = [_weekday(m) for m in _WEEKDAYS_SEARCH.matches(text, words)]
-    days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in _DAYS_SEARCH.matches(text, words)]
-    months = _MONTHS_SEARCH.matches(text, words)
+    weekdays, spans, months, holidays = (_matches(pattern, text, words) for pattern in _FIRST)
+    days = [_weekday(m) for m in weekdays]
+    days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in spans]
     days += [date_of(_MONTHS.index(m[0].casefold()), 0, *m.span()) for m in months]
-    days += [date_of(*_DATES[str(m.lastgroup)], *m.span()) for m in _HOLIDAYS_SEARCH.matches(text, words)]
+    days += [date_of(*_DATES[str(m.lastgroup)], *m.span()) for m in holidays]
     return tuple(days)
+
+
+def _matches(pattern: re.Pattern[str], text: str, words: Words) -> Iterator[re.Match[str]]:
+    """The matches in a text that has these words, from left to right."""
+    end = 0
+    for place in words.places(_FIRST[pattern]):
+        if place >= end and (match := pattern.match(text, place)):
+            end = match.end()
+            yield match
 
 
 @lru_cache(maxsize=256)

@@ -52,7 +52,10 @@ class Lookup(Protocol):
 
 
 class ClaimKind(Protocol):
-    """The functions that the audit needs of one kind of claim; a mention is always one of this kind."""
+    """The functions that the audit needs of one kind of claim; a mention is always one of this kind.
+
+    The last three have a usual answer, for a kind that derives from this class.
+    """
 
     @property
     def name(self) -> str:
@@ -60,9 +63,6 @@ class ClaimKind(Protocol):
 
     def find(self, response: str) -> Sequence[Mention]:
         """The mentions of a response that must be checked, from left to right."""
-
-    def find_all(self, text: str) -> Sequence[Mention]:
-        """All mentions of any text, those that need no check too."""
 
     def read(self, answer: str, *, of_documents: bool = False) -> Any | None:
         """What the bracket of a claim says; None when it says nothing of this kind.
@@ -117,12 +117,15 @@ class ClaimKind(Protocol):
 
     def is_looked_up(self, response: str, mention: Any) -> bool:
         """Whether the audit without a model can judge this mention at all."""
+        return True
 
     def must_stand(self, response: str, mention: Any) -> bool:
         """Whether a mention that the documents do not hold is wrong; else nothing is said of it."""
+        return True
 
     def follows(self, mention: Any, response: str, before: Sequence[Any]) -> str:
         """Why a mention follows from supported ones before it ("in another unit"); empty when it does not."""
+        return ""
 
 
 class Target(NamedTuple):

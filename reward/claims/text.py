@@ -8,8 +8,13 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate
 
-_NO_LETTER = re.compile(r"[\W\d_]")
-_SPACED = {c: " " for c in range(128) if not chr(c).isalpha()}
+
+def _spaced(characters: Iterable[str]) -> dict[int, str]:
+    """A space for each of some characters that is no letter, as `str.translate` takes it."""
+    return {ord(c): " " for c in set(characters) if not c.isalnum() or c.isdecimal()}
+
+
+_SPACED = _spaced(map(chr, range(128)))
 # It begins with one set of characters, which makes the search for it fast.
 SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f](?:(?<=[\n\u3002\uff01\uff1f])|[\"')\]\u201d]?(?=\s))")
 
@@ -74,9 +79,13 @@ class Words:
     """The words of a text in lower case, of letters alone, and where each is."""
 
     def __init__(self, low: str) -> None:
-        spaced = low.translate(_SPACED) if low.isascii() else _NO_LETTER.sub(" ", low)
+        spaced = low.translate(_SPACED if low.isascii() else _spaced(low))
         self._spaced = f" {spaced} "
         self.all = frozenset(spaced.split())
+
+    def within(self, start: int, end: int) -> list[str]:
+        """The words of a part of the text, which cuts none."""
+        return self._spaced[start + 1 : end + 1].split()
 
     def places(self, wanted: frozenset[str]) -> list[int]:
         """Where the wanted words stand, from left to right."""
@@ -110,21 +119,17 @@ class Spans:
         return before > 0 and self._furthest[before - 1] >= end
 
 
-def find_whole(quote: str, text: str) -> int | None:
-    """Where a text first holds a quotation (not empty) that cuts no word and no number at its ends."""
-    return next(whole_places(quote, text), None)
-
-
-def whole_places(quote: str, text: str) -> Iterator[int]:
-    """Where a text holds a quotation that cuts no word and no number at its ends, from left to right."""
-    start = text.find(quote)
+def holds_whole(text: str, words: str) -> bool:
+    """Whether a text holds some words (not empty), of which no word and no number is cut at its ends."""
+    start = text.find(words)
     while start >= 0:
-        if _is_whole(text, start, start + len(quote)):
-            yield start
-        start = text.find(quote, start + len(quote))
+        if is_whole(text, start, start + len(words)):
+            return True
+        start = text.find(words, start + len(words))
+    return False
 
 
-def _is_whole(text: str, start: int, end: int) -> bool:
+def is_whole(text: str, start: int, end: int) -> bool:
     """Whether `text[start:end]` cuts no word and no number at its ends."""
     before, first = text[max(0, start - 2) : start], text[start]
     last, after = text[end - 1], text[end : end + 2]

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from reward.config import AuditConfig, Structured
 from reward.judging.coverage import CoveredClaim
-from reward.judging.evidence import Source, place_evidence
+from reward.judging.evidence import place_evidence
 from reward.judging.unanswerable import voter_reward
 from reward.judging.unjudged import AuditFailure
 from reward.judging.vote import Reason, gives_majority, is_decided, judge, read_vote, vote
@@ -115,9 +115,7 @@ class Round:
     unread: tuple[DocumentSpan, ...]
 
 
-async def ask_voters(
-    documents: Sequence[Document], claims: Sequence[CoveredClaim], within: Sequence[Source], means: Means
-) -> Round:
+async def ask_voters(documents: Sequence[Document], claims: Sequence[CoveredClaim], means: Means) -> Round:
     """Asks the voters about claims; with early stop the last ones only while a claim is undecided."""
     config = means.config
     questions = [covered.claim.question for covered in claims]
@@ -133,7 +131,7 @@ async def ask_voters(
         mention = read_vote(answer, covered.target) if answer is not None else None
         if answer is None or mention is None:
             return answer
-        return place_evidence(answer, covered.kind, mention, within, required=config.verbatim_evidence)
+        return place_evidence(answer, covered.kind, mention, documents, required=config.verbatim_evidence)
 
     for attempt, n in enumerate((config.num_first_voters, config.voters - config.num_first_voters)):
         if not n or (attempt and _all_decided(claims, votes, config)):

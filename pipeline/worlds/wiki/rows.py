@@ -110,7 +110,7 @@ def _is_plain(fact: Fact) -> bool:
     subject = fact.subject
     if len(subject) > _LONGEST_SUBJECT or not subject[:1].isupper() or '"' in subject:
         return False
-    if any(_KINDS[kind].find_all(subject) for kind in ("number", "date")):
+    if any(_KINDS[kind].find(subject) for kind in ("number", "date")):
         return False
     kind = _KINDS[RELATIONS[fact.relation].kind]
     truth, found = kind.read(fact.value), targets_of(f"It is from {fact.value}.", _KINDS)

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reward.claims.kind import ClaimKind
 from reward.claims.names import asking, match
 from reward.claims.names.find import find_names
 from reward.claims.names.index import index_names
@@ -26,7 +27,7 @@ _MOST_COMPARED = 512  # earlier names
 
 
 @dataclass(frozen=True)
-class Names:
+class Names(ClaimKind):
     """The names of one audit (`reward.claims.kind.ClaimKind`).
 
     A name is checked once, where it first occurs, and one that the query gives only where the answer gives no
@@ -62,10 +63,6 @@ class Names:
         """The query; many are typed without any capitals, and then small letters say nothing."""
         return _lookup_in(self.query.query)
 
-    def find_all(self, text: str) -> Sequence[Name]:
-        """All names of any text."""
-        return find_names(text)
-
     def read(self, answer: str, *, of_documents: bool = False) -> Name | None:
         """The one name that an answer gives; None for several names, a sentence, a number or "yes"."""
         return read_name(answer)
@@ -92,7 +89,7 @@ class Names:
 
     def asks_for(self, question: str, mention: Name, response: str) -> bool:
         """Whether a question does not ask for a number or a date."""
-        return asking.asks_for(question, mention, "")
+        return asking.asks_for(question, mention)
 
     def gives_away(self, text: str, mention: Name) -> bool:
         """Whether a text holds a name, in any writing."""
@@ -110,14 +107,6 @@ class Names:
     def is_looked_up(self, response: str, mention: Name) -> bool:
         """A lookup cannot tell which of the names of the query is the right one."""
         return not self._is_given(mention)
-
-    def must_stand(self, response: str, mention: Name) -> bool:
-        """Every name must stand in the documents."""
-        return True
-
-    def follows(self, mention: Name, response: str, before: Sequence[Name]) -> str:
-        """No name follows from another one."""
-        return ""
 
 
 @functools.lru_cache(maxsize=256)

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from reward.claims.names.find import find_names
 from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.match import is_person, says
-from reward.claims.names.model import Name, tokens_of
-from reward.claims.names.tables import words
-from reward.claims.names.words import LINKS, is_common, stem
+from reward.claims.names.model import Name
+from reward.claims.names.words import is_common
 
 _OTHER = re.compile(
     r"^\W*(?:when|how (?:many|much|long|old|far|often|tall|large|big)|what (?:year|date|time|percentage))\b",
     re.I,
 )
-_EMPTY = words("asking")
 
 
 def gives_away(text: str, mention: Name) -> bool:
@@ -37,21 +35,9 @@ def _is_part(other: Name, mention: Name) -> bool:
     )
 
 
-def asks_for(question: str, mention: Name, sentence: str) -> bool:
-    """Whether a question can be about a name of a sentence.
-
-    It does not hold the name, asks for no number and no date, and shares a telling word with the rest of the
-    sentence, where that has one.
-    """
-    if _OTHER.match(question) or gives_away(question, mention):
-        return False
-    rest = _telling(sentence) - set(mention.tokens) - {stem(word) for word in mention.tokens}
-    return not rest or bool(rest & _telling(question))
-
-
-def _telling(text: str) -> set[str]:
-    words = {token.word for token in tokens_of(text)}
-    return {stem(word) for word in words if word not in _EMPTY and word not in LINKS}
+def asks_for(question: str, mention: Name) -> bool:
+    """Whether a question can be about a name: it does not hold the name, and asks for no number or date."""
+    return not (_OTHER.match(question) or gives_away(question, mention))
 
 
 def holds(text: str, start: int, end: int, mention: Name) -> bool:

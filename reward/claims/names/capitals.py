@@ -1,5 +1,8 @@
 """Capitalised words, and whether they have their capitals from where they stand.
 
+"## Baggage Rules" and "**Cabin Bags:**" name nothing if all their words are ordinary ones: common words,
+those of a table, and those that stand written small in the documents. "**Paris Hotels**" still names Paris.
+
 A month that is a name ("Theresa May") and an acronym keep their capitals in `Part.low`, so that no table of
 small words holds them.
 """
@@ -7,12 +10,20 @@ small words holds them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from reward.claims.names.nations import NATIONS
-from reward.claims.names.tables import words
-from reward.claims.names.words import ABBREVIATIONS, ACRONYMS, CALENDAR, fold, is_common
+from reward.claims.names.words import (
+    ABBREVIATIONS,
+    ACRONYMS,
+    CALENDAR,
+    LINKS,
+    NATIONS,
+    fold,
+    is_common,
+    stem,
+    words,
+)
 
 _UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper()).replace("-", "")
 _CAPITAL = re.compile(
@@ -32,6 +43,12 @@ _MONTHS = ("march", "april", "may", "june", "august")
 _DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
 _PRONOUNS = words("pronouns")
 _DOUBTFUL = _PRONOUNS | ACRONYMS | frozenset(_MONTHS)
+IsSmall = Callable[[str], bool]  # whether the documents write a word small
+HEADING_MARKS = ("#", "**", "__")
+_ORDINARY = words("ordinary")
+_HEAD = re.compile(r"(?:^|\n)[ \t>]*#{1,6} [^\n]*$")
+_BOLD = re.compile(r"(?:^|[\n.!?:;#>\u2022-]|\d\.)[ \t#>]*(?:[-*+\u2022][ ]+)?(?:\*\*|__)[^*_\n]*$")
+_HEADING_REACH = 120  # characters
 _new = tuple.__new__
 LOOK_BACK = 24  # characters
 
@@ -117,3 +134,28 @@ def begins(text: str, start: int) -> bool:
         initial = len(word) == 1 and word.isupper() and not _DEGREES.search(ended)
         return not initial and fold(word) not in ABBREVIATIONS
     return True
+
+
+def nowhere_small(word: str) -> bool:
+    """What a caller passes who knows no documents."""
+    return False
+
+
+def is_ordinary(word: str, is_small: IsSmall) -> bool:
+    """Whether a folded word is an everyday word, or the documents write it small."""
+    single = stem(word)
+    return (
+        is_common(word)
+        or word in LINKS
+        or word.isdigit()
+        or not _ORDINARY.isdisjoint((word, single, word[:-2] if word.endswith("es") else single))
+        or is_small(word)
+    )
+
+
+def in_heading(text: str, start: int) -> bool:
+    """Whether a place is in a heading, or in a bold label that begins a line or a sentence."""
+    before = text[max(0, start - _HEADING_REACH) : start]
+    if not any(mark in before for mark in HEADING_MARKS):
+        return False
+    return bool(_HEAD.search(before) or _BOLD.search(before))

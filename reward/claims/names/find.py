@@ -11,11 +11,19 @@ import re
 from collections.abc import Iterator
 from operator import attrgetter
 
-from reward.claims.names.capitals import LOOK_BACK, Part, begins, parts
-from reward.claims.names.headings import HEADING_MARKS, IsSmall, in_heading, is_ordinary, nowhere_small
+from reward.claims.names.capitals import (
+    HEADING_MARKS,
+    LOOK_BACK,
+    IsSmall,
+    Part,
+    begins,
+    in_heading,
+    is_ordinary,
+    nowhere_small,
+    parts,
+)
 from reward.claims.names.model import Name, name_of
-from reward.claims.names.places import can_have_place, place_behind
-from reward.claims.names.tables import words
+from reward.claims.names.places import place_behind
 from reward.claims.names.titles import find_titles
 from reward.claims.names.words import (
     ABBREVIATIONS,
@@ -34,6 +42,7 @@ from reward.claims.names.words import (
     is_content,
     is_plural,
     looks_common,
+    words,
 )
 from reward.claims.text import Spans
 
@@ -84,10 +93,9 @@ def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
 def _with_place(text: str, name: Name) -> Name:
     """A name with the state or country behind it: "Paris, Texas"."""
     place = place_behind(text, name.end)
-    return name._replace(place=place) if place and can_have_place(name.tokens) else name
+    return name._replace(place=place) if place else name
 
 
-_MARKS = ('""', "\u201c\u201d", "**")  # before and behind the title of a work
 _DOERS = CITIES | words("also_words")  # words that are names where they do what only a name does
 _DEEDS = words("deeds")
 _VERBS_TOO = words("verbs_too")
@@ -237,14 +245,7 @@ def _common_name(text: str, whole: list[Part]) -> list[Part]:
         or all(p.text.isupper() and len(p.text) > 1 for p in run)
     ):
         return []
-    return run if _in_prose(text, run) or _is_work(text, whole[0].start, run) else []
-
-
-def _is_work(text: str, start: int, run: list[Part]) -> bool:
-    """Whether words stand in quotation marks or italics of their own: "The Salt Road"."""
-    before, behind = text[max(0, start - 2) : start], text[run[-1].end : run[-1].end + 2]
-    marks = before[-1:] + behind[:1]
-    return len(run) > 1 and marks in _MARKS and "**" not in (before, behind)
+    return run if _in_prose(text, run) else []
 
 
 def _in_prose(text: str, run: list[Part]) -> bool:

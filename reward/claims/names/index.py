@@ -7,28 +7,24 @@ what belongs to it (a middle name, an initial, "of"), and no comma, "and" or ver
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from reward.claims.names.model import Name, Token, name_of, singulars, tokens_of
-from reward.claims.names.nations import COUNTRIES, STATES
-from reward.claims.names.orders import alike, holds, joins, orders, small_words
-from reward.claims.names.surnames import sharing
-from reward.claims.names.tables import TABLES
+from reward.claims.names.model import Name, name_of, singulars
+from reward.claims.names.orders import holds, joins, orders, small_words
+from reward.claims.names.text import MOST_PLACES, Text
 from reward.claims.names.titles import find_title
 from reward.claims.names.words import (
+    CITIES,
+    KINDS,
     LINKS,
     PREFIXES,
-    canonical,
+    TABLES,
+    is_common,
     means_else_small,
-    stem,
     transcribed,
 )
 
-_MOST_PLACES = 500  # of one word in one text that are looked at, and of one name that are listed
-_MOST_MERGED = 1 << 16  # places of one of several writings
 _MOST_WORDS = 16  # of a name
 _MOST_KEPT = 512  # names whose places in one text are kept, those of long names and of many places never
 _LONGEST_KEPT = 64  # characters
@@ -38,19 +34,14 @@ _CAPITAL_PHRASES = frozenset(TABLES["capital_phrases"].strip().splitlines())
 _COMMAS = (", ", '", "')
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_MOST_SHARING = 6  # people with one surname
 _WHERE = 2  # the fields of a name that say where it is come first
 Range = tuple[int, int]  # of tokens
 
 
 @dataclass(frozen=True)
-class Index:
-    """The words of one text, by each of their writings."""
-
-    text: str
-    tokens: Sequence[Token]
-    places: dict[str, list[int]]  # of a word among the tokens, in order
-    stems: frozenset[str]
+class Index(Text):
+    """The words of one text, ready for the question where they make a name."""
 
     def find(self, name: Name) -> Sequence[Range]:
         """The ranges of tokens that say a name, in the order of the text; the first 500 of very many.
@@ -68,11 +59,6 @@ class Index:
         return found
 
     @functools.cached_property
-    def words(self) -> list[str]:
-        """The words alone, in order."""
-        return [token.word for token in self.tokens]
-
-    @functools.cached_property
     def _kept(self) -> dict[tuple[object, ...], Sequence[Range]]:
         return {}
 
@@ -85,21 +71,10 @@ class Index:
             found = set().union(*map(self._find, members))
         return sorted(found)
 
-    def holds_small(self, word: str) -> bool:
-        """Whether the text writes a word, or its plural, small, and others with capitals."""
-        if self._uncased:
-            return False
-        forms = {word, stem(word), f"{word}s"}
-        return any(
-            not self.tokens[place].capital
-            for form in forms
-            for place in self.places.get(form, ())[:_MOST_PLACES]
-        )
-
     def _find(self, name: Name) -> set[Range]:
         if len(name.tokens) > _MOST_WORDS:
             return set()
-        if name.title and (found := set(find_title(self.text, self.tokens, self.places, name.tokens))):
+        if name.title and (found := set(find_title(self, name.tokens))):
             return found
         found = self._in_any_order(name)
         if found and (len(name.tokens) == 1 or " ".join(name.tokens) in _CAPITAL_PHRASES):
@@ -108,20 +83,14 @@ class Index:
             found = set(self._spelt_out(name))
         elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
             joined = self.places.get("".join(name.tokens), ())
-            found = {(place, place + 1) for place in joined[:_MOST_PLACES]} or set(self._as_letters(name))
-            found = found or set(sharing(self, name))
+            found = {(place, place + 1) for place in joined[:MOST_PLACES]} or set(_sharing(self, name))
         return found
 
     def _is_name(self, place: int, name: Name) -> bool:
         """Whether a word is the name and no common word: "sunny windows" does not say "Windows"."""
-        if self.tokens[place].capital or self._uncased:
+        if self.tokens[place].capital or self.uncased:
             return True
         return len(name.tokens) == 1 and not means_else_small(name.tokens[0])
-
-    @functools.cached_property
-    def _uncased(self) -> bool:
-        """Whether a text has no capitals, so that small letters say nothing."""
-        return self.text.islower()
 
     def _in_any_order(self, name: Name) -> set[Range]:
         places: dict[str, Sequence[int]] = {}
@@ -131,7 +100,7 @@ class Index:
             places[word] = found
         if len(name.tokens) == 1:
             (word,) = name.tokens
-            return {(at, at + 1) for at in places[word][:_MOST_PLACES] if not self._is_other(at, word)}
+            return {(at, at + 1) for at in places[word][:MOST_PLACES] if not self._is_other(at, word)}
         inside = small_words(name)
         ranges = (self._in_order(words, linked, places, inside) for words, linked in orders(name))
         return next(filter(None, ranges), set())
@@ -147,7 +116,7 @@ class Index:
             most[-1] = _MOST_BETWEEN  # the "V" of "Charles the Fifth" is no initial
         left = list(zip(members[:rarest], most[1:], strict=False))[::-1]
         right = list(zip(members[rarest + 1 :], most[rarest + 1 :], strict=True))
-        for place in members[rarest][:_MOST_PLACES]:
+        for place in members[rarest][:MOST_PLACES]:
             first = self._extend(place, left, -1, linked, inside)
             last = self._extend(place, right, 1, linked, inside)
             if first is None or last is None or self._is_other(first, words[0]):
@@ -189,13 +158,6 @@ class Index:
                 return None
         return place
 
-    def gap(self, place: int, step: int) -> str | None:
-        """What is between a word and its neighbour."""
-        left, right = (place, place + 1) if step > 0 else (place - 1, place)
-        if left < 0 or right >= len(self.tokens):
-            return None
-        return self.text[self.tokens[left].end : self.tokens[right].start]
-
     def _inside(self, place: int, small: frozenset[str]) -> bool:
         """Whether a word that is not claimed can stand inside a name."""
         token = self.tokens[place]
@@ -217,24 +179,6 @@ class Index:
             return not (follows and self.gap(last, 1) == " ")
         return any(token.word in LINKS for token in self.tokens[first:last])
 
-    def places_of(self, word: str) -> Sequence[int]:
-        """The places of a word in all its writings, in order; of a letter those of the words it begins."""
-        letter = len(word) == 1 and word.isalpha()
-        lists = [self.places[w] for w in alike(word) if w in self.places and not (letter and w == word)]
-        if letter:
-            lists.append(self._by_initial.get(word, []))
-        if len(lists) < 2:
-            return lists[0] if lists else ()
-        return sorted({place for some in lists for place in some[:_MOST_MERGED]})
-
-    @functools.cached_property
-    def _by_initial(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for place, token in enumerate(self.tokens):
-            if token.capital:
-                found.setdefault(token.word[0].lower(), []).append(place)
-        return found
-
     def _spelt_out(self, name: Name) -> Iterator[Range]:
         """Where the words stand that an acronym is made of: "WHO" for "World Health Organization"."""
         letters = name.text.replace(".", "")
@@ -246,7 +190,7 @@ class Index:
             return
         for initials, places in (self._initials, self._telling_initials):
             at = -1
-            for _ in range(_MOST_PLACES):
+            for _ in range(MOST_PLACES):
                 at = initials.find(letters.lower(), at + 1)
                 if at < 0:
                     break
@@ -265,51 +209,44 @@ class Index:
         places = [i for i, token in enumerate(self.tokens) if token.capital or token.word not in LINKS]
         return "".join(self.tokens[i].word[:1].lower() or "?" for i in places), places
 
-    def _as_letters(self, name: Name) -> Iterator[Range]:
-        """Where letters stand for a part of a country: "WA" for Western Australia."""
-        if len(name.tokens) < 2 or not all(word in PREFIXES or word in COUNTRIES for word in name.tokens):
-            return
-        letters = "".join(word[0] for word in name.text.split() if word[0].isupper())
-        for place in self.places.get(letters.lower(), ())[:_MOST_PLACES]:
-            if self.text.startswith(letters, self.tokens[place].start) or not self._by_initial:
-                yield place, place + 1
-
 
 @functools.lru_cache(maxsize=256)
 def index_names(text: str) -> Index:
     """Indexes the words of a text; kept for the next response to it."""
-    tokens = tokens_of(text)
-    places: dict[str, list[int]] = {}
-    for place, (word, *_) in enumerate(tokens):
-        if word in places:
-            places[word].append(place)
-        else:
-            places[word] = [place]
-    for word, others in _other_writings(text, tokens, places).items():
-        places[word] = sorted({*places.get(word, ()), *others})
-    stems = frozenset(stem(word) for word in places)
-    return Index(text, tokens, places, stems)
+    return Index.of(text)
 
 
-def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Words in another writing: "WiFi" where "Wi-Fi" is, "TV" in "HasTV", California for "CA"."""
-    others: dict[str, list[int]] = {}
-    if "-" in text:
-        for place, (before, token) in enumerate(pairwise(tokens)):
-            if text[token.start - 1] == "-":
-                others.setdefault(before.word + token.word, []).append(place)
-    for place, (_, start, end, capital) in enumerate(tokens):
-        if capital and end - start > 3:
-            parts = _CAMEL.split(text[start:end])
-            for part in parts if len(parts) > 1 else ():
-                others.setdefault(part.lower(), []).append(place)
-    if not text.isascii():
-        for place, (word, start, end, _) in enumerate(tokens):
-            written = text[start:end]
-            if not written.isascii() and (other := canonical(transcribed(written))) != word:
-                others.setdefault(other, []).append(place)
-    for short, full in STATES.items():
-        if len(full) == 1 and short in places:
-            letters = [i for i in places[short] if text[tokens[i].start : tokens[i].end].isupper()]
-            others.setdefault(full[0], []).extend(letters)
-    return others
+def _sharing(text: Text, name: Name) -> Iterator[tuple[int, int]]:
+    """Where a text says a first name, and behind it the surname for several people."""
+    given, surname = name.tokens[0], name.tokens[-1]
+    if len(name.tokens) != 2 or surname in KINDS or surname in CITIES or surname not in text.places:
+        return
+    for place in text.places_of(given)[:MOST_PLACES]:
+        last = _surname_behind(text, place)
+        if last is not None and text.tokens[last].word == surname:
+            yield place, last + 1
+
+
+def _surname_behind(text: Text, place: int) -> int | None:
+    """The place of the surname behind first names that "and" joins; none behind a surname of its own.
+
+    In "Elton John and Tim Rice" nobody is called John Rice.
+    """
+    before = text.tokens[place - 1] if text.gap(place, -1) == " " else None
+    if before is not None and before.capital and not is_common(before.word):
+        return None
+    last = False
+    for _ in range(_MOST_SHARING):
+        gap = text.gap(place, 1)
+        if gap is None or not text.tokens[place].capital:
+            return None
+        if last:
+            return place + 1 if gap == " " and text.tokens[place + 1].capital else None
+        joined = gap in (" ", ", ") and text.tokens[place + 1].word == "and"
+        last = joined or gap == " & "
+        if not last and gap != ", ":
+            return None
+        place += 2 if joined else 1
+        if place >= len(text.tokens):
+            return None
+    return None

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from reward.claims.kind import Context, Place
 from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.model import Name, name_of
-from reward.claims.names.nations import COUNTRIES
 from reward.claims.names.places import differ, place_behind
 from reward.claims.names.roles import allows
-from reward.claims.names.words import GIVEN_NAMES, KINDS, LINKS, PREFIXES, TITLES, is_common, stem
+from reward.claims.names.words import COUNTRIES, GIVEN_NAMES, KINDS, PREFIXES, is_common, stem
 from reward.claims.text import content_words
 from reward.types import Document
 
@@ -110,9 +109,7 @@ def _describes(word: str) -> bool:
 
 def _name_at(index: Index, first: int, last: int) -> Name:
     start, end = index.tokens[first].start, index.tokens[last - 1].end
-    words = tuple(token.word for token in index.tokens[first:last])
-    kept = tuple(word for word in words if word not in TITLES and word not in LINKS)
-    return Name(start, end, index.text[start:end], kept or words)
+    return Name(start, end, index.text[start:end], tuple(index.words[first:last]))
 
 
 def _nearest(ranges: Sequence[Found], context: Context | None) -> Found:

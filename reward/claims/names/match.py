@@ -11,16 +11,17 @@ import re
 from collections.abc import Iterator
 
 from reward.claims.names.model import Name, singulars
-from reward.claims.names.nations import COUNTRIES, STATES
 from reward.claims.names.places import differ
 from reward.claims.names.titles import title_words
 from reward.claims.names.words import (
     CITIES,
+    COUNTRIES,
     KINDS,
     LIKE,
     LINKS,
     OF_HEADS,
     PREFIXES,
+    STATES,
     SUFFIXES,
     is_acronym,
     is_common,

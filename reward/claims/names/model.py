@@ -7,19 +7,19 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reward.claims.names.nations import PHRASES
-from reward.claims.names.tables import groups
 from reward.claims.names.words import (
     ARTICLES,
     LEGAL_FORMS,
     LINKS,
     OF_HEADS,
+    PHRASES,
     RULERS,
     SUFFIXES,
     TITLES,
     WORD,
     canonical,
     fold,
+    groups,
 )
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from reward.claims.names.nations import COUNTRIES, NATIONS, STATES
-from reward.claims.names.words import fold
+from reward.claims.names.words import COUNTRIES, NATIONS, STATES, fold
 
 Place = tuple[str, ...]
 _BEHIND = re.compile(
@@ -57,10 +56,3 @@ def differ(one: Place, other: Place) -> bool:
     if one in _FULL_STATES or other in _FULL_STATES:
         return not {*one, *other} & _WITH_STATES
     return not {*one, *other} <= _BRITISH and one[-1] in COUNTRIES and other[-1] in COUNTRIES
-
-
-def can_have_place(tokens: Place) -> bool:
-    """Whether a name is no state or country itself, so that what follows it does not stand in a list."""
-    return tokens not in _FULL_STATES and not any(
-        word in COUNTRIES or word in NATIONS for word in tokens[-1:]
-    )

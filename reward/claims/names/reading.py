@@ -5,9 +5,18 @@ from __future__ import annotations
 import re
 
 from reward.claims.names.model import Name, name_of, tokens_of
-from reward.claims.names.nations import COUNTRIES, STATES
-from reward.claims.names.tables import words
-from reward.claims.names.words import ARTICLES, CALENDAR, KINDS, LINKS, TITLES, fold, is_common
+from reward.claims.names.words import (
+    ARTICLES,
+    CALENDAR,
+    COUNTRIES,
+    KINDS,
+    LINKS,
+    STATES,
+    TITLES,
+    fold,
+    is_common,
+    words,
+)
 
 _LONGEST = 200  # characters
 _MOST_WORDS = 12

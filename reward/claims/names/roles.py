@@ -14,9 +14,7 @@ from typing import NamedTuple
 
 from reward.claims.names.index import Index, Range
 from reward.claims.names.model import ROLES, Name
-from reward.claims.names.nations import COUNTRIES
-from reward.claims.names.tables import words
-from reward.claims.names.words import KINDS, SUFFIXES, TITLES, is_common
+from reward.claims.names.words import COUNTRIES, KINDS, SUFFIXES, TITLES, is_common, words
 
 _LINKS = words("role_links") | COUNTRIES
 _MOST_STEPS = 6  # words around a name
@@ -97,15 +95,7 @@ def _roles_behind(index: Index, last: int) -> Iterator[str]:
         gap = index.text[index.tokens[place - 1].end : token.start]
         if gap not in _APPOSED:
             return
-        if token.word in ROLES and not _names_another(index, place):
+        if token.word in ROLES:
             yield ROLES[token.word]
         elif token.word not in _LINKS:
             return
-
-
-def _names_another(index: Index, place: int) -> bool:
-    """Whether a title comes before a name of its own: "Harald and Queen Sonja"."""
-    if place + 1 == len(index.tokens):
-        return False
-    token, behind = index.tokens[place], index.tokens[place + 1]
-    return behind.capital and behind.word not in ROLES and index.text[token.end : behind.start] == " "

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from reward.claims.names.model import Name, Token, tokens_of
+from reward.claims.names.text import MOST_PLACES, Text
 from reward.claims.names.words import ARTICLES, LINKS
 
 _QUOTED = re.compile(
@@ -26,7 +27,6 @@ _SMALL_INSIDE = (
     frozenset(("in", "on", "at", "to", "by", "with", "from", "into", "as", "or", "but", "is")) | _SILENT
 )
 _MOST_WORDS = 12
-_MOST_PLACES = 500
 _MOST_SILENT = 3  # articles and the like between two words
 _LONGEST_GAP = 8  # characters
 _LONGEST_ABBREVIATION = 4  # of a word whose point ends no sentence
@@ -67,32 +67,27 @@ def title_words(text: str) -> tuple[str, ...]:
     return _telling(tokens_of(text))
 
 
-def find_title(
-    text: str, tokens: Sequence[Token], places: dict[str, list[int]], words: Sequence[str]
-) -> Iterator[tuple[int, int]]:
+def find_title(text: Text, words: Sequence[str]) -> Iterator[tuple[int, int]]:
     """The ranges of tokens that hold all words of a title, in order, with nothing but small words between."""
-    for first in places.get(words[0], ())[:_MOST_PLACES]:
-        place: int | None = first
+    for first in text.places.get(words[0], ())[:MOST_PLACES]:
+        place = first
         for word in words[1:]:
-            place = _next(text, tokens, place, word)
-            if place is None:
+            place = _next(text, place, word)
+            if place < 0:
                 break
         else:
-            if place is not None:
-                yield first, place + 1
+            yield first, place + 1
 
 
-def _next(text: str, tokens: Sequence[Token], place: int | None, word: str) -> int | None:
-    """The place of a word behind a place, if only small words and no new paragraph are between."""
-    if place is None:
-        return None
-    for at in range(place + 1, min(len(tokens), place + 2 + _MOST_SILENT)):
-        gap = text[tokens[at - 1].end : tokens[at].start]
-        ends = ". " in gap and len(tokens[at - 1].word) > _LONGEST_ABBREVIATION
+def _next(text: Text, place: int, word: str) -> int:
+    """The place of a word behind a place, if only small words and no new paragraph are between; else -1."""
+    for at in range(place + 1, min(len(text.tokens), place + 2 + _MOST_SILENT)):
+        gap = text.gap(at, -1) or ""
+        ends = ". " in gap and len(text.tokens[at - 1].word) > _LONGEST_ABBREVIATION
         if ends or len(gap) > _LONGEST_GAP or "\n\n" in gap:
-            return None
-        if tokens[at].word == word:
+            return -1
+        if text.tokens[at].word == word:
             return at
-        if tokens[at].word not in _SILENT:
-            return None
-    return None
+        if text.tokens[at].word not in _SILENT:
+            return -1
+    return -1

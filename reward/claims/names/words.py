@@ -1,13 +1,63 @@
-"""Words of names: how they are written in one way, and which of them say nothing by themselves."""
+"""Words of names: the tables, how words are written in one way, and which of them say nothing by themselves.
+
+`tables.toml` holds the lists, and common cases only: what is not in them is compared as it is written. One
+word stands for all writings of one thing: "French" and "France" are both `france`. `common.txt` holds English
+words that mostly are no names: those that stand written small inside sentences of encyclopedia, news and
+technical text, two million words. Inflected forms are derived (`is_common`).
+"""
 
 from __future__ import annotations
 
 import functools
 import re
+import tomllib
 import unicodedata
+from pathlib import Path
 
-from reward.claims.names.nations import NATIONS
-from reward.claims.names.tables import COMMON, groups, words
+_HERE = Path(__file__).parent
+TABLES: dict[str, str] = tomllib.loads((_HERE / "tables.toml").read_text(encoding="utf-8"))
+COMMON = frozenset((_HERE / "common.txt").read_text(encoding="utf-8").split()) | frozenset(
+    TABLES["more_common"].split()
+)
+
+
+def words(table: str) -> frozenset[str]:
+    """A table that is a set of words."""
+    return frozenset(TABLES[table].split())
+
+
+def groups(table: str) -> list[list[str]]:
+    """A table with one group of words a line."""
+    return [line.split() for line in TABLES[table].strip().splitlines()]
+
+
+Phrases = dict[str, list[tuple[tuple[str, ...], str]]]
+_TAKES_S = "anirkdte"  # last letters of nationalities whose plural has an s: "Germans", "Swedes"
+
+
+def _nations() -> dict[str, str]:
+    nations = {word: country for country, *others in groups("countries") for word in (country, *others)}
+    plurals = {f"{word}s": country for word, country in nations.items() if word[-1] in _TAKES_S}
+    return {**plurals, **nations}
+
+
+NATIONS = _nations()  # "french" to "france"
+COUNTRIES = frozenset(NATIONS.values())
+STATES = {short: tuple(name) for short, *name in groups("states")}  # "ca" to ("california",)
+
+
+def _phrases() -> Phrases:
+    """The phrases that begin with a word, the longest first, each with the word that stands for it."""
+    phrases: Phrases = {}
+    for line in TABLES["phrases"].strip().splitlines():
+        short, _, texts = line.partition(": ")
+        for text in texts.split(", "):
+            words = tuple(NATIONS.get(word, word) for word in text.split())
+            phrases.setdefault(words[0], []).append((words, short))
+    return {first: sorted(those, key=lambda phrase: -len(phrase[0])) for first, those in phrases.items()}
+
+
+PHRASES = _phrases()
 
 WORD = re.compile(r"[^\W\d_](?:\.[^\W\d_])+(?!\w)\.?|[^\W_]+(?:['\u2019`][^\W_]+)*(?:&[A-Z][^\W_]*)*")
 
@@ -27,7 +77,7 @@ ACRONYMS = words("acronyms")
 CITED = words("cited")
 LEGAL_FORMS = words("legal_forms")
 _COMMON_TABLES = KINDS | TITLES | CITED | words("numerals")
-_BEGINNINGS = ("un", "re", "non", "over", "pre", "mis", "in", "dis")
+_BEGINNINGS = tuple(words("common_beginnings"))
 NUMERALS = words("numerals")
 _NAMES_IN_ING = words("names_in_ing")
 _NAMES_IN_ERS = words("names_in_ers")
@@ -36,24 +86,7 @@ PLURAL_VERBS = words("plural_verbs")
 _ALSO_WORDS = words("also_words")
 _SAME_SMALL = words("same_small")
 UNITS = words("units")
-_COMMON_ENDINGS = (
-    "ing",
-    "ize",
-    "ise",
-    "ify",
-    "ly",
-    "tion",
-    "tions",
-    "ness",
-    "ment",
-    "ments",
-    "able",
-    "ful",
-    "less",
-    "ical",
-    "ous",
-    "tional",
-)
+_COMMON_ENDINGS = tuple(words("common_endings"))
 _SMALL = frozenset(("us", "polish", "pole", "poles"))  # written small these are no nationalities
 _SPECIAL = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "\u0131": "i", "þ": "th"}
@@ -76,15 +109,11 @@ def _alike() -> dict[str, frozenset[str]]:
 RULERS = {word: group[-1] for group in groups("short") if group[1][:1].isdigit() for word in group[:-1]}
 EXONYMS = {other: name for name, *others in groups("exonyms") for other in others}  # "wien" to "vienna"
 LIKE = _alike()  # "bill" to itself, "william" and "will"
-_ENDINGS = (
-    ("ies", ("y",)),
-    ("es", ("", "e")),
-    ("s", ("",)),
-    ("ed", ("", "e")),
-    ("ing", ("", "e")),
-    ("ings", ("", "e")),
-    ("ly", ("",)),
-)
+# Of inflected forms, and what they stand for: "cities" are made of "city".
+_ENDINGS: dict[str, tuple[str, ...]] = {
+    **{"ies": ("y",), "es": ("", "e"), "s": ("",), "ed": ("", "e")},
+    **{"ing": ("", "e"), "ings": ("", "e"), "ly": ("",)},
+}
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -102,7 +131,7 @@ def is_common(word: str) -> bool:
         return True
     return any(
         word.endswith(ending) and len(word) - len(ending) >= 3 and f"{word[: -len(ending)]}{rest}" in COMMON
-        for ending, rests in _ENDINGS
+        for ending, rests in _ENDINGS.items()
         for rest in rests
     )
 

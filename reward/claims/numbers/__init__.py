@@ -33,39 +33,9 @@ and price-parser misread what audits live on (5k as kelvin, ranges as means, "-5
 units, and text2num reads the number words of other languages.
 """
 
-from reward.claims.numbers.conventions import ENGLISH, Conventions, conventions_of
-from reward.claims.numbers.equality import (
-    MOST_ROUNDING,
-    MOST_ROUNDING_ABOUT,
-    bound_stated,
-    equal,
-    supports,
-    without_unit_of,
-)
+from reward.claims.numbers.equality import equal, supports
 from reward.claims.numbers.find import find_numbers, parse_number
 from reward.claims.numbers.model import Form, Kind, Number
-from reward.claims.numbers.reading import close_like, closed, read_as
-from reward.claims.numbers.unread import unread_numerals
-from reward.claims.numbers.writing import canonical
+from reward.claims.numbers.reading import read_as
 
-__all__ = [
-    "ENGLISH",
-    "MOST_ROUNDING",
-    "MOST_ROUNDING_ABOUT",
-    "Conventions",
-    "Form",
-    "Kind",
-    "Number",
-    "bound_stated",
-    "canonical",
-    "close_like",
-    "closed",
-    "conventions_of",
-    "equal",
-    "find_numbers",
-    "parse_number",
-    "read_as",
-    "supports",
-    "unread_numerals",
-    "without_unit_of",
-]
+__all__ = ["Form", "Kind", "Number", "equal", "find_numbers", "parse_number", "read_as", "supports"]

@@ -16,10 +16,7 @@ from reward.claims.numbers.vocabulary import TABLES
 
 _TENS = {word: 10 * n for n, word in enumerate(TABLES["english"]["tens"].split(), start=2)}
 CARDINALS = {word: n for n, word in enumerate(TABLES["english"]["small"].split())} | _TENS
-SCALES = {
-    "hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12, "quadrillion": 15, "lakh": 5,
-    "lakhs": 5, "lac": 5, "crore": 7, "crores": 7,
-}  # fmt: skip
+SCALES: dict[str, int] = TABLES["english"]["scales"]
 ORDINALS = {word: n for n, word in enumerate(TABLES["english"]["ordinals"].split(), start=1)} | {
     word[:-1] + "ieth": n for word, n in _TENS.items()
 }

@@ -8,6 +8,7 @@ group or can start decimals ("1.234"); there the conventions of the text decide 
 from __future__ import annotations
 
 import re
+import unicodedata
 from decimal import Context, Decimal
 from functools import lru_cache
 from typing import NamedTuple
@@ -40,11 +41,11 @@ _NUMERAL = re.compile(
 _TEN = re.compile(_POWER)
 _RUN = re.compile(r"[0-9]++")
 _SEPARATOR = re.compile(r"\D")
+_FRACTION_SLASH = "\u2044"
 VULGAR = {
-    "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5),
-    "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅐": (1, 7), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8),
-    "⅑": (1, 9), "⅒": (1, 10),
-}  # fmt: skip
+    glyph: tuple(map(int, unicodedata.normalize("NFKC", glyph).split(_FRACTION_SLASH)))
+    for glyph in TABLES["scales"]["fractions"]
+}
 _FRACTION = re.compile(
     rf"(?:(?P<whole>\d{{1,6}})(?:{SPACE}|-))?(?P<top>\d{{1,5}})[/\u2044](?P<bottom>\d{{1,5}})(?![\d/\u2044]|[.,]\d)"
     rf"|(?P<plain>\d{{1,6}})?(?:(?<=\d){SPACE}?)?(?P<glyph>[{''.join(VULGAR)}])"

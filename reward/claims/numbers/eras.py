@@ -13,7 +13,7 @@ import re
 from decimal import Decimal
 
 from reward.claims.numbers.model import Form, Kind, Number, changed, year_of, years_of
-from reward.claims.numbers.vocabulary import SPACE
+from reward.claims.numbers.vocabulary import SPACE, TABLES
 
 _MOST_CENTURIES = 30
 _BEFORE_CHRIST = rf"before{SPACE}(?:Christ|the{SPACE}(?:Common|Christian){SPACE}Era)"
@@ -41,15 +41,8 @@ _PART = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _PART_REACH = 32
-# Per cent of a century or a decade, on the generous side: writers do not agree where "mid" begins.
 _SHARES = {
-    **dict.fromkeys(("early", "beginning", "start", "turn"), (0, 40)),
-    **dict.fromkeys(("mid", "middle"), (30, 70)),
-    **dict.fromkeys(("late", "end", "close"), (60, 100)),
-    **dict.fromkeys(("first half", "1st half"), (0, 50)),
-    **dict.fromkeys(("second half", "latter half", "2nd half"), (50, 100)),
-    **{"first quarter": (0, 25), "second quarter": (25, 50), "third quarter": (50, 75)},
-    **dict.fromkeys(("fourth quarter", "last quarter"), (75, 100)),
+    name: tuple(share) for names, share in TABLES["eras"]["shares"].items() for name in names.split("|")
 }
 _MOST_OF_IT = Decimal("0.75")  # the share of a document's years that lie in the claimed ones
 
@@ -69,7 +62,7 @@ _CODE = re.compile(
 )
 _LONE_CODE = re.compile(r"Q[1-4]|[1-4]Q|H[12]|[12]H", re.IGNORECASE)
 _YEAR_BEFORE = re.compile(rf"(?P<year>[12]\d{{3}})(?:['\u2019]s)?(?:{SPACE}|-)$")
-_SEASONS = {"spring": 7, "summer": 8, "autumn": 9, "fall": 9, "winter": 10}
+_SEASONS: dict[str, int] = TABLES["eras"]["seasons"]
 _A_SEASON = rf"(?<![^\W_])(?P<season>{'|'.join(_SEASONS)})"
 _SEASON = re.compile(rf"{_A_SEASON}(?:{SPACE}of|,)?{SPACE}$", re.IGNORECASE)
 _LONE_SEASON = re.compile(rf"{_A_SEASON}(?![^\W_])(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE)

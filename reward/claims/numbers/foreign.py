@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from reward.claims.numbers.digits import Digits, fraction
 from reward.claims.numbers.measure import with_unit
@@ -24,7 +26,10 @@ from reward.claims.numbers.vocabulary import TABLES, by_word, either
 from reward.claims.text import words_in
 
 _WORDS = TABLES["foreign"]
-_STOP_WORDS = {language: frozenset(words.split()) for language, words in TABLES["sentence_words"].items()}
+_LANGUAGES_OF: dict[str, tuple[str, ...]] = {}  # of each stop word
+for _language, _words in TABLES["sentence_words"].items():
+    for _word in _words.split():
+        _LANGUAGES_OF[_word] = (*_LANGUAGES_OF.get(_word, ()), _language)
 SURE: dict[str, tuple[str, ...]] = {}  # of each sure word the languages that it is one of
 for _language, _words in _WORDS["sure"].items():
     for _word in _words.split():
@@ -47,7 +52,9 @@ _COMPOUND = re.compile(
 _WORD = re.compile(r"[^\W\d_]+")
 _ONLY_LETTERS = {c: " " for c in range(128) if not chr(c).isalpha()}
 _END_OF_SENTENCE = re.compile(r"[.!?\n]+")
-_TOKEN = re.compile(r"[^\W\d_]+|[^\W_]+|\s+|[^\w\s]|_+")
+_PART = re.compile(r"(?<![^\W_])(?:[^\W\d_]|\s|-)+")
+_TOKEN = re.compile(r"[^\W\d_]+|\s+|-")
+_BREAK = "."  # between two numbers
 _PERCENT = re.compile(
     r"[ ](?:prozent|pour cent|por ciento|por cento|per cento|procent)(?![^\W_])", re.IGNORECASE
 )
@@ -85,12 +92,10 @@ def foreign_numbers(text: str, lowered: str) -> list[Number]:
     if not any(stem in lowered for stem in _STEMS) and _WORTH_A_LOOK.isdisjoint(words_in(lowered).all):
         return []
     source = _Source(text, lowered)
-    languages = dict.fromkeys((*source.languages, *_sure_languages(lowered)))
-    if not languages:
+    wanted = source.number_words()
+    if not wanted:
         return []
-
-    pieces = [_piece(match) for match in _TOKEN.finditer(text)]
-    found = [number for language in languages for number in _in_language(source, pieces, language)]
+    found = [n for language, words in wanted.items() for n in _in_language(source, language, words)]
     apart: list[Number] = []
     for number in sorted(found, key=lambda number: (number.start, -number.end)):  # the longest first
         if not apart or number.start >= apart[-1].end:
@@ -102,16 +107,44 @@ class _Source:
     """A text, and which language each of its sentences is in, by its stop words."""
 
     def __init__(self, text: str, lowered: str) -> None:
-        self.text, self.lowered = text, lowered
+        self.text, self.lowered, self._words = text, lowered, words_in(lowered)
         self._starts = [0, *(match.end() for match in _END_OF_SENTENCE.finditer(lowered))]
         ends = [*self._starts[1:], len(lowered)]
-        counts = [_counts(lowered[a:b]) for a, b in zip(self._starts, ends, strict=True)]
-        whole = _most({name: sum(count[name] for count in counts) for name in _STOP_WORDS})
+        self._sentences = [self._words.within(*span) for span in zip(self._starts, ends, strict=True)]
+        counts = [_counts(sentence) for sentence in self._sentences]
+        whole = _most(_counts(self._words.within(0, len(lowered))))
         self._languages = [_most(count) or whole for count in counts]
 
-    @property
-    def languages(self) -> list[str]:
-        return [language for language in dict.fromkeys(self._languages) if language not in ("", "en")]
+    def number_words(self) -> dict[str, set[str]]:
+        """Of each language the words of the text by which a number of it is recognised."""
+        wanted: dict[str, set[str]] = {}
+        for language, sentence in zip(self._languages, self._sentences, strict=True):
+            if language not in ("", "en"):
+                wanted.setdefault(language, set()).update(sentence)
+        wanted = {language: _numbers_among(words, language) for language, words in wanted.items()}
+        for word in self._words.all:
+            for language in (*SURE.get(word, ()), *filter(None, [compound_of(word)])):
+                wanted.setdefault(language, set()).add(word)
+        return wanted
+
+    def pieces(self, words: set[str]) -> list[_Piece]:
+        """The tokens of the parts of the text, between digits and signs, that hold one of some words."""
+        found: list[_Piece] = []
+        end = 0
+        for place in self._words.places(frozenset(words)):
+            if place >= end and (part := _PART.search(self.text, self._start_of_part(place, end))):
+                end = part.end()
+                found += (
+                    _Piece(token[0], token.start(), token.end())
+                    for token in _TOKEN.finditer(self.text, *part.span())
+                )
+                found.append(_Piece(_BREAK, end, end))
+        return found
+
+    def _start_of_part(self, place: int, low: int) -> int:
+        while place > low and ((char := self.text[place - 1]).isalpha() or char.isspace() or char == "-"):
+            place -= 1
+        return place
 
     def is_meant(self, language: str, start: int, end: int) -> bool:
         """Whether the words are a number of that language: for sure, or because their sentence is in it."""
@@ -122,7 +155,7 @@ class _Source:
         if self._languages[sentence] == language:
             return True
         words = _words_of(lowered[start:end])
-        if not any(language in SURE.get(word, ()) or _compound_of(word) == language for word in words):
+        if not any(language in SURE.get(word, ()) or compound_of(word) == language for word in words):
             return False
         if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
             return False
@@ -139,41 +172,44 @@ def _words_of(text: str) -> list[str]:
     return text.translate(_ONLY_LETTERS).split() if text.isascii() else _WORD.findall(text)
 
 
-def _counts(sentence: str) -> dict[str, int]:
-    words = _words_of(sentence)
-    return {language: sum(word in stops for word in words) for language, stops in _STOP_WORDS.items()}
+def _counts(words: Iterable[str]) -> Counter[str]:
+    """How many stop words of each language there are among some words."""
+    counts: Counter[str] = Counter()
+    stop_words = filter(_LANGUAGES_OF.__contains__, words)
+    for languages, count in Counter(map(_LANGUAGES_OF.__getitem__, stop_words)).items():
+        for language in languages:
+            counts[language] += count
+    return counts
 
 
-def _most(counts: dict[str, int]) -> str:
+def _most(counts: Counter[str]) -> str:
     """The language with the most stop words; empty when too few, or as many of another."""
-    best = max(counts, key=lambda language: counts[language])
-    others = max(count for language, count in counts.items() if language != best)
-    return best if counts[best] >= _LEAST and counts[best] > others else ""
+    (best, most), (_, second) = (*counts.most_common(2), *[("", 0)] * 2)[:2]
+    return best if most >= _LEAST and most > second else ""
 
 
-def _sure_languages(lowered: str) -> Iterator[str]:
-    for word in set(_words_of(lowered)):
-        yield from SURE.get(word, ())
-        if compound := _compound_of(word):
-            yield compound
-
-
-def _compound_of(word: str) -> str:
+def compound_of(word: str) -> str:
     """The language that a word in lower case looks like a compound number of; empty for none."""
     match = _COMPOUND.fullmatch(word)
     return match.lastgroup or "" if match else ""
 
 
-def _piece(match: re.Match[str]) -> _Piece:
-    """A word or a space as it is; digits and signs stand between numbers."""
-    is_kept = match[0].isalpha() or match[0].isspace() or match[0] == "-"
-    return _Piece(match[0] if is_kept else ".", match.start(), match.end())
+def _find_numbers(pieces: list[_Piece], language: str) -> Iterator[Any]:
+    from text_to_num import find_numbers  # loaded when a text first needs it
+
+    yield from find_numbers(pieces, language, 0)
 
 
-def _in_language(source: _Source, pieces: list[_Piece], language: str) -> Iterator[Number]:
-    from text_to_num import find_numbers
+def _numbers_among(words: Iterable[str], language: str) -> set[str]:
+    """Those of some words that are numbers, or halves, of a language by themselves."""
+    pieces = [piece for word in words for piece in (_Piece(word, 0, 0), _Piece(_BREAK, 0, 0))]
+    numbers = {pieces[seen.start].written for seen in _find_numbers(pieces, language)}
+    return numbers | {word for word in _HALVES.intersection(words) if language in SURE[word]}
 
-    for seen in find_numbers(pieces, language, 0):
+
+def _in_language(source: _Source, language: str, words: set[str]) -> Iterator[Number]:
+    pieces = source.pieces(words)
+    for seen in _find_numbers(pieces, language):
         start, end = pieces[seen.start].start, pieces[seen.end - 1].end
         value = Decimal(int(seen.value)) if seen.is_ordinal else Decimal(seen.text.replace(",", "."))
         least = _LEAST_RANK if seen.is_ordinal else _LEAST

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from reward.claims.kind import ClaimKind
 from reward.claims.numbers import questions
 from reward.claims.numbers.bounds import things_behind
 from reward.claims.numbers.conventions import Conventions, conventions_of
@@ -19,7 +20,7 @@ from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import close_like, closed, read_as
 from reward.claims.numbers.response import response_numbers
 from reward.claims.numbers.things import is_other
-from reward.claims.numbers.unread import all_numbers
+from reward.claims.numbers.vocabulary import TABLES
 from reward.claims.numbers.words import RANKED
 from reward.claims.numbers.writing import canonical
 from reward.locales import AUTO
@@ -28,12 +29,10 @@ from reward.types import Document, RagQuery
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _SMALL_WORD = 12
 _THING = re.compile(r"[ -]([a-z]{3,}|[A-Z]\w+(?: [A-Z]\w+)*)")
-_WINNERS = {1: ("won", "win", "champion", "gold"), 2: ("runner", "silver"), 3: ("bronze",)}
-_GROUPS = {
-    3: ("trio", "triple", "threesome"), 4: ("quartet", "foursome"), 5: ("quintet", "handful"),
-    6: ("sextet", "half a dozen"), 7: ("septet", "week"), 8: ("octet",), 9: ("nonet",), 10: ("decade",),
-    11: (), 12: ("dozen",),
-}  # fmt: skip
+_WINNERS, _GROUPS = (
+    {int(count): words.split("|") if words else [] for count, words in TABLES["things"][name].items()}
+    for name in ("winners", "groups")
+)
 _MULTIPLE = re.compile(r"(?:fold|(?:doubl|tripl|trebl|quadrupl|quintupl|halv)(?:e[ds]?|ing))$", re.IGNORECASE)
 _OF_SOMETHING = re.compile(
     r"[ \t](?:as|the|its|their|his|her|what|that|more|larger|higher|bigger|greater|faster|longer|older)\b"
@@ -57,7 +56,7 @@ def is_calendar(number: Number) -> bool:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(ClaimKind):
     """The numbers of one audit; those that another kind claims are left out by `keeps`."""
 
     query: RagQuery
@@ -72,10 +71,6 @@ class Numbers:
         """The numbers of a response that must be checked."""
         found = response_numbers(response, self.query, words=self.words, locale=self.locale)
         return [number for number in found if self.keeps(number)]
-
-    def find_all(self, text: str) -> Sequence[Number]:
-        """All numbers of a text, those that no reader reads too."""
-        return all_numbers(text)
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
         """The one number of a bracket."""

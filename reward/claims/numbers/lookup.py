@@ -15,19 +15,12 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from reward.claims.kind import Context, Place
-from reward.claims.numbers import (
-    Form,
-    Kind,
-    Number,
-    bound_stated,
-    close_like,
-    conventions_of,
-    equal,
-    supports,
-)
+from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.digits import EXACT, fraction
+from reward.claims.numbers.equality import bound_stated, equal, supports
 from reward.claims.numbers.index import Entry, identity, index_numbers
-from reward.claims.numbers.model import changed, unbound
+from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
+from reward.claims.numbers.reading import close_like
 from reward.claims.text import content_words
 from reward.locales import AUTO
 from reward.types import Document
@@ -132,11 +125,10 @@ class NumberLookup:
     def _find_sides(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """A ratio is in the documents when both its numbers are, together or each outside of any pair.
 
-        One side of "7 to 2" says nothing of "2 to 2". The total of "12 of 40" is that of "28 of 40", too.
+        One side of "7 to 2" says nothing of "2 to 2".
         """
         first, second = (self._places_of_side(side) for side in claimed.parts)
-        is_share = claimed.values[0] <= claimed.values[1]
-        fitting = [one for one in first if any(_may_be_sides(one, other, is_share) for other in second)]
+        fitting = [one for one in first if any(_may_be_sides(one, other) for other in second)]
         return _nearest([side.place for side in fitting], context) if fitting else None
 
     def _places_of_side(self, side: Number) -> list[_Side]:
@@ -204,21 +196,11 @@ class _Side(NamedTuple):
     pair: Number | None  # of the document, which it is part of
 
 
-def _may_be_sides(first: _Side, second: _Side, is_share: bool) -> bool:
+def _may_be_sides(first: _Side, second: _Side) -> bool:
     """Whether two places can be the two sides of a ratio."""
-    if first.pair is None and second.pair is None:
-        return True
-    if first.pair is not None:
-        return first.pair is second.pair and first.place.mention.start != second.place.mention.start
-    return is_share and _is_total(second)
-
-
-def _is_total(side: _Side) -> bool:
-    """Whether a number is the 40 of "12 of 40"."""
-    pair, start = side.pair, side.place.mention.start
-    if pair is None or pair.kind is not Kind.RATIO:
-        return False
-    return start == pair.parts[1].start and pair.values[0] < pair.values[1]
+    if first.pair is None:
+        return second.pair is None
+    return first.pair is second.pair and first.place.mention.start != second.place.mention.start
 
 
 def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Number]]:

@@ -16,7 +16,7 @@ from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import writings
 from reward.claims.numbers.unread import all_numbers
-from reward.claims.text import find_whole
+from reward.claims.text import holds_whole
 from reward.locales import AUTO
 from reward.types import RagQuery
 
@@ -89,7 +89,7 @@ def _known_names(response: str, numbers: list[Number], query: RagQuery) -> set[i
         name = _folded(_name_around(response, number))
         if name not in known and len(known) <= _MOST_NAMES:
             same = (name, *writings(number.unit))  # "World War II" is the "Second World War"
-            known[name] = any(find_whole(one, text) is not None for one in same for text in folded)
+            known[name] = any(holds_whole(text, one) for one in same for text in folded)
         if known.get(name, False):
             starts.add(number.start)
     return starts

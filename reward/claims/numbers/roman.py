@@ -61,17 +61,11 @@ _LABELS, _NO_NAMES, _RULERS, _ABBREVIATIONS, _COUNTED_NOUNS = (
 )
 _LABEL = re.compile(rf"(?<![^\W_]){either(_LABELS)}\.?[ \u00a0-]$", re.IGNORECASE)
 _SAID_BY_ME = re.compile(r"[ ][a-z]+")  # "the part I liked"; nouns behind a numeral are in this list:
-_NOUN_BEHIND = re.compile(
-    r"[ ](?:diabetes|trials?|errors?|study|studies|clinical|cancer|reactions?|of|and|or|to|hypersensitivity|"
-    r"collagen|interferons?|superconductors?|civilization|is|was|in|for|with)(?![^\W_])"
-)
+_NOUN_BEHIND = re.compile(rf"[ ]{either(TABLES['roman']['behind_one'].split())}(?![^\W_])")
 _HEAD = re.compile(r"(?<![\w'\u2019-])([A-Z][\w'\u2019-]{1,24})[ \u00a0]$")
 _RULER_BEFORE = re.compile(r"(?<![\w'\u2019-])([A-Z][\w'\u2019-]{1,24}) the $")
 _MEDICAL = re.compile(r"[ -](?:drip|fluid|therapy|line|infusion|antibiotic|medication)s?\b", re.IGNORECASE)
-_TITLE = re.compile(
-    r"(?<![^\W_])(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Sultan|Kaiser|Pharaoh|Shah)"
-    r"[ ][A-Z][\w-]{1,24}[ ]$"
-)
+_TITLE = re.compile(rf"(?<![^\W_]){either(TABLES['roman']['titles'].split())}[ ][A-Z][\w-]{{1,24}}[ ]$")
 _OF_A_RULER = re.compile(
     r"[ ](?P<place>of[ ][A-Z])|[ ](?:was|is|had|became|ruled|reigned|died|and)|['\u2019]s\b|[,.;)]|[ ][(]|$"
 )

@@ -7,12 +7,13 @@ which is many times as fast as trying it at each character.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 from itertools import product
 
 from reward.claims.numbers.amounts import ABOUT, DECADE_WORDS, DECADES, JOINED, MULTIPLES
 from reward.claims.numbers.digits import VULGAR
-from reward.claims.numbers.foreign import SURE
+from reward.claims.numbers.foreign import SURE, compound_of
 from reward.claims.numbers.roman import NUMERALS, ROMAN, WAR
 from reward.claims.numbers.vocabulary import either
 from reward.claims.numbers.words import FIRST_WORDS, STARTS
@@ -51,8 +52,12 @@ def num_starts(text: str, more: frozenset[str] = frozenset()) -> int:
         more: Other words, in small letters, that are counted, too.
     """
     counted = _COUNTED | more
-    tokens = _DIGITS_OR_WORD.findall(text.lower())
-    return sum(token in counted or token[0] in DIGITS for token in tokens)
+    tokens = Counter(_DIGITS_OR_WORD.findall(text.lower()))
+    return sum(
+        count
+        for token, count in tokens.items()
+        if token in counted or token[0] in DIGITS or compound_of(token)
+    )
 
 
 class Starts:

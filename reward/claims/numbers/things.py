@@ -1,12 +1,12 @@
 """What a number is of, by its sentence, and what a question asks for.
 
 "274 families lived there" states families, "the population was 274" a population, "She died in 1942" a
-death. "How many people lived there?" asks for people. `is_other` says whether both name something, and not
-the same. Where a text names nothing, nothing is said against it.
+death. "How many people lived there?" asks for people. Where a text names nothing, nothing is said against it.
 
-Only things and events that `vocabulary.toml` knows ([things.same], [things.events]) are distinguished: of
-others a question may use another word for the same ("participants" for patients), and a right answer would be
-refused.
+Coverage asks `is_other` whether a question and a number's sentence name two things, or two events. Only those
+that `vocabulary.toml` knows ([things.same], [things.events]) are distinguished: of others a question may use
+another word for the same ("participants" for patients), and a right answer would be refused. Of a query, an
+answer and its documents `counted_things` and `stated_things` tell it (`reward.judging.asked`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TABLE = TABLES["things"]
 _CLASSES = by_word(_TABLE["same"])
 _EVENTS = by_word(_TABLE["events"])
 _GENERIC = frozenset(_TABLE["generic"].split())
-_PEOPLE = frozenset(_TABLE["anyone"].split())
+_PLURALS = frozenset(_TABLE["plurals"].split())
 _NO_THINGS = frozenset(
     [*_TABLE["none"].split(), *_TABLE["around"].split(), *TABLES["stop_words"]["en"].split()]
 )
@@ -61,7 +61,7 @@ _WHAT = re.compile(r"\bwhat ((?:[a-z]{2,} ){1,3})(?:did|does|do|has|had|was|is)\
 _HOW_OLD = re.compile(r"\bhow old\b", re.IGNORECASE)
 
 
-class _Thing(NamedTuple):
+class Thing(NamedTuple):
     """What is named: words of which the last says most."""
 
     words: tuple[str, ...]
@@ -70,6 +70,15 @@ class _Thing(NamedTuple):
     def group(self) -> str:
         """The key of `[things.same]` that has its last word; empty for an unknown one."""
         return _CLASSES.get(self.words[-1], "")
+
+    def is_like(self, other: Thing) -> bool:
+        """Whether both may be one: they share a word ("family", "families") or are of one line."""
+        is_one = self.group != "" and self.group == other.group
+        return is_one or any(_is_same_word(a, b) for a in self.words for b in other.words)
+
+    def is_named_by(self, stated: Thing) -> bool:
+        """Whether what is stated is just this: "12 career appearances" are no "career goals"."""
+        return self.is_like(Thing(stated.words[-1:]))
 
 
 def is_other(question: str, number: Number, response: str, query: str) -> bool:
@@ -94,15 +103,13 @@ def is_other(question: str, number: Number, response: str, query: str) -> bool:
         return wanted.group not in ("", fits)
     if number.kind is not Kind.COUNT:
         return False
-    named = [one for one in [_asked(query)] if one] if bare else _stated(number, response)
+    named = [one for one in [_asked(query)] if one] if bare else stated_things(number, response)
     return bool(named) and all(_differ(wanted, one) for one in named)
 
 
-def _differ(asked: _Thing, stated: _Thing) -> bool:
+def _differ(asked: Thing, stated: Thing) -> bool:
     """Whether two things are known, and not the same: "participants" may be patients, "guests" families."""
-    if any(_is_same_word(a, b) for a in asked.words for b in stated.words):
-        return False
-    return bool(asked.group and stated.group) and asked.group != stated.group
+    return bool(asked.group and stated.group) and not asked.is_like(stated)
 
 
 def _is_same_word(a: str, b: str) -> bool:
@@ -111,54 +118,68 @@ def _is_same_word(a: str, b: str) -> bool:
     return a[:length] == b[:length]
 
 
+def counted_things(question: str) -> list[Thing]:
+    """All that a question asks to be counted: behind "how many", or known ("What was the population?")."""
+    named = _named(question)
+    known = named if named and named.group not in ("", "age") else None
+    return [one for one in (*_counted(question), known) if one is not None]
+
+
 @lru_cache(maxsize=1024)
-def _asked(question: str) -> _Thing | None:
-    if match := _HOW_MANY.search(question):
-        return _thing(_words(match[1]), is_counted=True)
-    if _HOW_OLD.search(question):
-        return _Thing(("age",))
+def _asked(question: str) -> Thing | None:
+    """The first thing that a question asks for."""
+    if counted := _counted(question):
+        return counted[0]
+    return Thing(("age",)) if _HOW_OLD.search(question) else _named(question)
+
+
+def _counted(question: str) -> list[Thing | None]:
+    return [_thing(_words(one), is_counted=True) for one in _HOW_MANY.findall(question)]
+
+
+def _named(question: str) -> Thing | None:
     match = _WHAT_IS.search(question) or _WHAT.search(question)
     return _thing(_words(match[1]), is_counted=False) if match else None
 
 
-def _thing(words: list[str], *, is_counted: bool) -> _Thing | None:
+def _thing(words: list[str], *, is_counted: bool) -> Thing | None:
     """The first words up to one that is no thing, or to a known or plural one; None without any."""
     kept: list[str] = []
     for word in words[: _MOST_WORDS + 1]:
         if word in _NO_THINGS:
             break
         kept.append(word)
-        if is_counted and (word in _CLASSES or word in _PEOPLE or _is_plural(word)):
+        if is_counted and (word in _CLASSES or _is_plural(word)):
             break
     if not kept or kept[-1] in _GENERIC:
         return None
-    return _Thing(tuple(kept))
+    return Thing(tuple(kept))
 
 
-def _stated(number: Number, response: str) -> list[_Thing]:
-    """What a count is of: the thing behind it, and the one that it is joined to ("a population of")."""
-    low, high = sentence_span(response, number.start, number.end, reach=_REACH)
-    named = [_behind(response[number.end : high]), *_before(response[low : number.start])]
-    own = _words(response[number.start : number.end])  # "61 families" where the mention holds its things
+def stated_things(number: Number, text: str) -> list[Thing]:
+    """What a count of a text is of: the thing behind it, and the one it is joined to ("a population of")."""
+    low, high = sentence_span(text, number.start, number.end, reach=_REACH)
+    named = [_behind(text[number.end : high]), *_before(text[low : number.start])]
+    own = _words(text[number.start : number.end])  # "61 families" where the mention holds its things
     if own and own[-1] in _CLASSES:
-        named.append(_Thing((own[-1],)))
+        named.append(Thing((own[-1],)))
     return [one for one in named if one is not None]
 
 
-def _behind(after: str) -> _Thing | None:
+def _behind(after: str) -> Thing | None:
     """A known or plural thing directly behind a number; a verb or an adverb is none."""
     match = _BEHIND.match(after)
     thing = _thing(_words(match[1]), is_counted=True) if match else None
     if thing is None:
         return None
     last = thing.words[-1]
-    return thing if last in _CLASSES or last in _PEOPLE or _is_plural(last) else None
+    return thing if last in _CLASSES or _is_plural(last) else None
 
 
-def _before(before: str) -> list[_Thing]:
+def _before(before: str) -> list[Thing]:
     """What a number is joined to: "the population of Ulm was", "a population of", "Families:"."""
     if _AGED.search(before):
-        return [_Thing(("age",))]
+        return [Thing(("age",))]
     joined = _JOINED.search(before)
     if joined is None:
         return []
@@ -170,7 +191,7 @@ def _before(before: str) -> list[_Thing]:
     words += [last[1]] if last else []
     if not words and (heading := re.fullmatch(r"\W*([^\W\d_]+)\s?", before[: joined.start()])):
         words = [heading[1].casefold()] if heading[1].casefold() in _CLASSES else []
-    return [_Thing((word,)) for word in words if word and word not in _NO_THINGS | _GENERIC]
+    return [Thing((word,)) for word in words if word and word not in _NO_THINGS | _GENERIC]
 
 
 def _event_of(number: Number, response: str) -> frozenset[str]:
@@ -190,4 +211,4 @@ def _words(text: str) -> list[str]:
 
 
 def _is_plural(word: str) -> bool:
-    return len(word) > 3 and word.endswith("s") and not word.endswith("ss")
+    return word in _PLURALS or (len(word) > 3 and word.endswith("s") and not word.endswith("ss"))

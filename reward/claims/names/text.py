@@ -1,0 +1,110 @@
+"""The words of one text, by each of their writings, and what is between them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+from reward.claims.names.model import Token, tokens_of
+from reward.claims.names.orders import alike
+from reward.claims.names.words import STATES, canonical, stem, transcribed
+
+MOST_PLACES = 500  # of one word in one text that are looked at
+_MOST_MERGED = 1 << 16  # places of one of several writings
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text, word by word."""
+
+    text: str
+    tokens: Sequence[Token]
+    places: dict[str, list[int]]  # of a word among the tokens, in order
+    stems: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Reads a text."""
+        tokens = tokens_of(text)
+        places: dict[str, list[int]] = {}
+        for place, (word, *_) in enumerate(tokens):
+            places.setdefault(word, []).append(place)
+        for word, others in _other_writings(text, tokens, places).items():
+            places[word] = sorted({*places.get(word, ()), *others})
+        return cls(text, tokens, places, frozenset(map(stem, places)))
+
+    @functools.cached_property
+    def words(self) -> list[str]:
+        """The words alone, in order."""
+        return [token.word for token in self.tokens]
+
+    def holds_small(self, word: str) -> bool:
+        """Whether the text writes a word, or its plural, small, and others with capitals."""
+        if self.uncased:
+            return False
+        forms = {word, stem(word), f"{word}s"}
+        return any(
+            not self.tokens[place].capital
+            for form in forms
+            for place in self.places.get(form, ())[:MOST_PLACES]
+        )
+
+    @functools.cached_property
+    def uncased(self) -> bool:
+        """Whether a text has no capitals, so that small letters say nothing."""
+        return self.text.islower()
+
+    def gap(self, place: int, step: int) -> str | None:
+        """What is between a word and its neighbour."""
+        left, right = (place, place + 1) if step > 0 else (place - 1, place)
+        if left < 0 or right >= len(self.tokens):
+            return None
+        return self.text[self.tokens[left].end : self.tokens[right].start]
+
+    def places_of(self, word: str) -> Sequence[int]:
+        """The places of a word in all its writings, in order; of a letter those of the words it begins."""
+        letter = len(word) == 1 and word.isalpha()
+        lists = [self.places[w] for w in alike(word) if w in self.places and not (letter and w == word)]
+        if letter:
+            lists.append(self.by_initial.get(word, []))
+        if len(lists) < 2:
+            return lists[0] if lists else ()
+        return sorted({place for some in lists for place in some[:_MOST_MERGED]})
+
+    @functools.cached_property
+    def by_initial(self) -> dict[str, list[int]]:
+        """The places of the words with a capital, by their first letters."""
+        found: dict[str, list[int]] = {}
+        for place, token in enumerate(self.tokens):
+            if token.capital:
+                found.setdefault(token.word[0].lower(), []).append(place)
+        return found
+
+
+def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Words in another writing: "WiFi" where "Wi-Fi" is, "TV" in "HasTV", California for "CA"."""
+    others: dict[str, list[int]] = {}
+    if "-" in text:
+        for place, (before, token) in enumerate(pairwise(tokens)):
+            if text[token.start - 1] == "-":
+                others.setdefault(before.word + token.word, []).append(place)
+    for place, (_, start, end, capital) in enumerate(tokens):
+        if capital and end - start > 3:
+            parts = _CAMEL.split(text[start:end])
+            for part in parts if len(parts) > 1 else ():
+                others.setdefault(part.lower(), []).append(place)
+    if not text.isascii():
+        for place, (word, start, end, _) in enumerate(tokens):
+            written = text[start:end]
+            if not written.isascii() and (other := canonical(transcribed(written))) != word:
+                others.setdefault(other, []).append(place)
+    for short, full in STATES.items():
+        if len(full) == 1 and short in places:
+            letters = [i for i in places[short] if text[tokens[i].start : tokens[i].end].isupper()]
+            others.setdefault(full[0], []).extend(letters)
+    return others
