@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline.demo.evaluate import evaluate_with, main, setup_for
-from pipeline.demo.evaluation import Evaluation, EvaluationSetup, difference, rate, ratio
+from pipeline.demo.evaluation import NUM_EXAMPLES, Evaluation, EvaluationSetup, difference, rate, ratio
 from pipeline.settings.recipe import load_recipe
 from pipeline.tiny.demonstrations import write_answer, write_check, write_claims
 from pipeline.tiny.facts import read_facts
@@ -124,10 +124,11 @@ def test_unscored_answers_have_no_reward_and_are_no_accepts(scripted: Any) -> No
     assert found["proposer_covers"].value == 0
 
 
-def test_an_evaluation_survives_its_file(scripted: Any) -> None:
+def test_an_evaluation_survives_its_file_and_keeps_the_first_worlds_as_examples(scripted: Any) -> None:
     found = measure(scripted, scripted_policy(solver=1000))
     assert Evaluation.model_validate_json(found.model_dump_json()) == found
     worlds = sample_worlds(NUM_WORLDS, SEED, "held_out")
+    assert [example.query for example in found.examples] == [w.query for w in worlds[:NUM_EXAMPLES]]
     assert [answer.query_id for answer in found.answers] == [world.query.id for world in worlds]
 
 

@@ -1,9 +1,10 @@
-"""The demo's result: curves, summary and sentence, and its run folder; training and vLLM are played."""
+"""The demo's result: curves, page, summary and sentence, and its run folder; training and vLLM are played."""
 
 from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,17 @@ from rich.console import Console
 
 from pipeline.demo import run as demo
 from pipeline.demo.evaluate import setup_for
-from pipeline.demo.evaluation import Evaluation, JudgedAnswer, rate, summarise
+from pipeline.demo.evaluation import MEASURES, Evaluation, Example, JudgedAnswer, rate, summarise
 from pipeline.demo.figures import PANELS, draw_curves
 from pipeline.demo.measure import EvaluationFailedError
-from pipeline.demo.report import find
+from pipeline.demo.report import Piece, describe, find, mark_values, render_page
 from pipeline.demo.summary import Summary
 from pipeline.record.mlflow_sender import kept_status
 from pipeline.record.run import RunState, TrainingFailedError
 from pipeline.record.tracking import start_mlflow_run
 from pipeline.settings.recipe import load_recipe
-from reward.types import Outcome
+from pipeline.tiny.truth import judge
+from reward.types import Claim, ClaimState, ClaimVerdict, Document, Outcome, RagQuery, Span, Verdict
 
 NUM_ROWS = 40
 CONTRACT = {
@@ -51,18 +53,48 @@ def judged(index: int, *, faithful: bool, accepted: bool, num_faithful: int | No
     )  # fmt: skip
 
 
+def example(response: str, *, outcome: Outcome = Outcome.SUPPORTED, faithful: bool = True) -> Example:
+    """An answer about one fact, "The July picnic in Kabul raised 466 euros."."""
+    query = RagQuery(
+        id="q",
+        query="a) The July picnic in Kabul raised how many euros?",
+        documents=(Document(id="d1", text="The July picnic in Kabul raised 466 euros."),),
+    )
+    reward = {Outcome.SUPPORTED: 0.0, Outcome.UNSCORED: None}.get(outcome, -1.0)
+    start = response.find("raised ") + len("raised ")
+    claim = Claim(index=1, question="?", answer="1", span=Span(start=start, end=start + 3))
+    state = ClaimState.SUPPORTED if outcome is Outcome.SUPPORTED else ClaimState.CONTRADICTED
+    claims = () if outcome is Outcome.UNSCORED else (ClaimVerdict(claim=claim, state=state),)
+    verdict = Verdict(id="q", outcome=outcome, reward=reward, claims=claims)
+    values = judge(query, response).values
+    return Example(query=query, response=response, verdict=verdict, faithful=faithful, values=values)
+
+
 def evaluation(
     *,
     faithful: float,
     false_accept: float = 0.0,
     model: str = "start",
+    examples: Sequence[Example] = (),
     num_rows: int = NUM_ROWS,
 ) -> Evaluation:
     """`num_rows` answers of which the given shares are faithful (and accepted), or accepted but wrong."""
     good, missed = round(faithful * num_rows), round(false_accept * num_rows)
     answers = [judged(i, faithful=i < good, accepted=i < good + missed) for i in range(num_rows)]
     setup = setup_for(load_recipe("tiny"), model, num_rows=num_rows)
-    return summarise(answers, setup=setup, prompt_digest="digest")
+    shown = examples or [example("a) The July picnic in Kabul raised 466 euros.")]
+    return summarise(answers, shown, setup=setup, prompt_digest="digest")
+
+
+def a_summary(**changes: Any) -> Summary:
+    names = tuple(MEASURES)
+    figures = {f"{name}_{when}": 0.5 for name in names for when in ("before", "after")}
+    known = {
+        "seed": 0, "steps": 4, "num_checker_trajectories": 1234, "wall_s": 61.0, "mlflow_run_id": "id",
+        "rows_held_out": NUM_ROWS, "model": "start", "goal_met": True, "finding": "Goal met.",
+        "note": "Errors were injected.", "phases_s": {}, "intervals": {},
+    }  # fmt: skip
+    return Summary.model_validate(figures | known | changes)
 
 
 @pytest.mark.parametrize("num_steps", [1, 40])
@@ -131,6 +163,63 @@ def test_other_worlds_are_not_compared() -> None:
         find(old, other)
 
 
+@pytest.mark.parametrize(
+    ("shown", "piece"),
+    [
+        (example("The July picnic in Kabul raised 466 euros."), ("supported", True, "466")),
+        (example("The July picnic in Kabul raised 120 euros."), ("supported", False, "466")),
+        (
+            example("The July picnic in Kabul raised 120 euros.", outcome=Outcome.REFUTED),
+            ("refused", False, "466"),
+        ),
+        (example("The May picnic in Kabul raised 466 euros."), ("supported", False, None)),
+        (
+            example("The July picnic in Kabul raised 466 euros.", outcome=Outcome.UNSCORED),
+            ("unchecked", True, "466"),
+        ),
+        (example("raised 466"), ("supported", False, None)),
+    ],
+)
+def test_numbers_are_marked_with_the_check_and_the_truth(
+    shown: Example, piece: tuple[str, bool, str | None]
+) -> None:
+    pieces = mark_values(shown)
+    assert "".join(part.text for part in pieces) == shown.response
+    (number,) = [part for part in pieces if part.check]
+    assert (number.check, number.is_true, number.truth) == piece
+
+
+def test_an_answer_without_numbers_is_one_piece() -> None:
+    assert [part for part in mark_values(example("Nobody knows.")) if part.text] == [Piece("Nobody knows.")]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "faithful", "words"),
+    [
+        (Outcome.SUPPORTED, True, "accepted, and true"),
+        (Outcome.SUPPORTED, False, "accepted, but wrong"),
+        (Outcome.REFUTED, True, "refused, but true"),
+        (Outcome.NO_CLAIMS, False, "refused, and wrong"),
+        (Outcome.UNSCORED, True, "no score"),
+    ],
+)
+def test_answers_are_described(outcome: Outcome, faithful: bool, words: str) -> None:
+    assert describe(example("raised 466", outcome=outcome, faithful=faithful))[1] == words
+
+
+def test_the_page_escapes_what_models_write_and_loads_nothing(tmp_path: Path) -> None:
+    draw_curves(step_rows(3), tmp_path / "curves.png", ends={})
+    hostile = [example('<script>alert("x")</script> raised 120 {{ x }}', faithful=False)]
+    before, after = evaluation(faithful=0.5, examples=hostile), evaluation(faithful=0.9, examples=hostile)
+    summary = a_summary(note="<b>Errors</b> were injected.", goal_met=False)
+    page = render_page(before, after, summary=summary, curves=tmp_path / "curves.png", commands=["a && b"])
+    assert "<script" not in page and "&lt;script&gt;" in page
+    assert "&lt;b&gt;Errors&lt;/b&gt; were injected." in page and "a &amp;&amp; b" in page
+    assert "{{ x }}" in page, "what a model writes is no template"
+    assert "://" not in page and "data:image/png;base64," in page
+    assert "finding missed" in page and "accepted, but wrong" in page and "1,234 Checker trajectories" in page
+
+
 class Stage:
     """Plays the two heavy parts of the demo, with a real run folder and a real MLflow store."""
 
@@ -195,7 +284,7 @@ def mlflow_run(run_dir: Path) -> Any:
     return MlflowClient(state.tracking_uri).get_run(state.mlflow_run_id)
 
 
-def test_a_whole_demo_leaves_its_summary_and_mlflow_run(
+def test_a_whole_demo_leaves_its_summary_page_and_mlflow_run(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_dir = Path("runs/demo")
@@ -210,7 +299,7 @@ def test_a_whole_demo_leaves_its_summary_and_mlflow_run(
     assert run.data.metrics["held_out/oracle_faithfulness"] == 0.9
     client = MlflowClient(f"sqlite:///{Path('runs/mlflow.db').resolve()}")
     assert {file.path for file in client.list_artifacts(run.info.run_id)} == {
-        "summary.json", "curves.png",
+        "summary.json", "demo.html", "curves.png",
     }  # fmt: skip
     printed = capsys.readouterr().out
     assert "Goal met." in printed and "errors injected" in " ".join(printed.split())

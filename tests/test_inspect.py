@@ -14,7 +14,7 @@ from orchestration.inspect.steps import COLUMNS, bins
 from orchestration.inspect.terminal import print_answers, print_overview
 from pipeline.record.rollout_files import rollouts_file, write_rollouts
 from pipeline.record.rollout_rows import rollout_rows
-from reward.types import Outcome, Role
+from reward.types import Outcome
 from tests.march_cli import march, refused
 from tests.rollout_runs import evil_run, picnic_run, step_log, trained_answer, write_run
 from tests.test_report import Page

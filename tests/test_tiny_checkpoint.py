@@ -83,7 +83,7 @@ def test_it_loads_and_answers(manifest):
     written = model.generate(**inputs, max_new_tokens=64, do_sample=False)[:, inputs["input_ids"].shape[1] :]
     answers = tokenizer.batch_decode(written, skip_special_tokens=True)
     judged = [judge(one.query, answer) for one, answer in zip(worlds, answers, strict=True)]
-    assert sum(one.faithful for one in judged) > 12
+    assert sum(one.faithful for one in judged) > 12 and all(one.values for one in judged)
 
 
 def test_a_changed_file_is_refused(tmp_path, manifest):

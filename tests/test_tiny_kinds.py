@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.demo.evaluate import evaluate_with, setup_for
-from pipeline.demo.evaluation import Evaluation
-from pipeline.demo.report import find, table
+from pipeline.demo.evaluation import Evaluation, JudgedAnswer
+from pipeline.demo.report import describe, find, table
 from pipeline.settings.recipe import load_recipe
 from pipeline.settings.worlds import WorldSettings
 from pipeline.tiny.demonstrations import Demonstration, demonstrate, write_answer, write_check, write_claims
@@ -64,32 +64,33 @@ def test_sentences_and_questions_of_each_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "response", "faithful", "num_values", "abstained"),
+    ("query", "response", "faithful", "num_values", "num_right", "abstained"),
     [
-        (KNOWN, write_answer([(MARIA, "Maria Silva"), (DAY, "14 March"), (EUROS, 466)]), True, 3, False),
-        (KNOWN, write_answer([(MARIA, "Maria Novak")]), False, 1, False),  # the near-duplicate's organiser
-        (KNOWN, write_answer([(MARIA, "Maria Silva"), (DAY, "15 March")]), False, 2, False),
-        (KNOWN, OTHER_MARIA.statement(), True, 1, False),  # true, though nobody asked
-        (KNOWN, f"{MARIA.statement()} Maria Silva came.", False, 2, False),  # a name outside any statement
-        (KNOWN, f"{MARIA.statement()} 14 came.", False, 2, False),
-        (KNOWN, "The charity picnic at the harbour was organised by xyz.", False, 1, False),
-        (KNOWN, "The charity picnic at the harbour was organised by Maria.", False, 2, False),
-        (KNOWN, "The silent circus at the castle was announced on March.", False, 1, False),
-        (KNOWN, ABSTENTION, False, 0, True),
-        (KNOWN, "Yes.", False, 0, False),
-        (UNKNOWN, ABSTENTION, True, 0, True),
-        (UNKNOWN, "a) the documents do not say", True, 0, True),
-        (UNKNOWN, "Yes.", False, 0, False),  # silence is no abstention
-        (UNKNOWN, "", False, 0, False),
-        (UNKNOWN, write_answer([(MARIA, "Maria Novak")]), False, 1, False),
-        (UNKNOWN, f"{ABSTENTION} {MARIA.statement()}", False, 1, False),
+        (KNOWN, write_answer([(MARIA, "Maria Silva"), (DAY, "14 March"), (EUROS, 466)]), True, 3, 3, False),
+        (KNOWN, write_answer([(MARIA, "Maria Novak")]), False, 1, 0, False),  # the near-duplicate's organiser
+        (KNOWN, write_answer([(MARIA, "Maria Silva"), (DAY, "15 March")]), False, 2, 1, False),
+        (KNOWN, OTHER_MARIA.statement(), True, 1, 1, False),  # true, though nobody asked
+        (KNOWN, f"{MARIA.statement()} Maria Silva came.", False, 2, 1, False),  # a name outside any statement
+        (KNOWN, f"{MARIA.statement()} 14 came.", False, 2, 1, False),
+        (KNOWN, "The charity picnic at the harbour was organised by xyz.", False, 1, 0, False),
+        (KNOWN, "The charity picnic at the harbour was organised by Maria.", False, 2, 0, False),
+        (KNOWN, "The silent circus at the castle was announced on March.", False, 1, 0, False),
+        (KNOWN, ABSTENTION, False, 0, 0, True),
+        (KNOWN, "Yes.", False, 0, 0, False),
+        (UNKNOWN, ABSTENTION, True, 0, 0, True),
+        (UNKNOWN, "a) the documents do not say", True, 0, 0, True),
+        (UNKNOWN, "Yes.", False, 0, 0, False),  # silence is no abstention
+        (UNKNOWN, "", False, 0, 0, False),
+        (UNKNOWN, write_answer([(MARIA, "Maria Novak")]), False, 1, 0, False),
+        (UNKNOWN, f"{ABSTENTION} {MARIA.statement()}", False, 1, 0, False),
     ],
 )
 def test_an_answer_is_held_against_the_documents(
-    query: RagQuery, response: str, faithful: bool, num_values: int, abstained: bool
+    query: RagQuery, response: str, faithful: bool, num_values: int, num_right: int, abstained: bool
 ) -> None:
     found = judge(query, response)
-    assert (found.faithful, len(find_values(response))) == (faithful, num_values)
+    assert (found.faithful, len(found.values)) == (faithful, num_values)
+    assert sum(one.is_true for one in found.values) == num_right
     assert (found.abstained, found.answerable) == (abstained, query is KNOWN)
 
 
@@ -343,6 +344,13 @@ def test_the_report_tells_of_abstentions_and_kinds(scripted: Any) -> None:
     assert "Abstentions where no document answers" in labels
     assert "Items stated rightly: name" in labels and "Checker right, single votes: unanswerable" in labels
     assert "abstentions went from 0.0% to 100.0%" in find(before, after).sentence
+    words = {describe(example)[1] for example in after.examples}
+    assert "abstained, rightly" in words
+
+
+def test_older_evaluations_have_no_kinds() -> None:
+    assert JudgedAnswer.model_fields["answerable"].default is True
+    assert JudgedAnswer.model_fields["abstained"].default is False
 
 
 @pytest.mark.parametrize(("reward", "false_reject"), [(-1.0, True), (0.0, False), (None, False)])

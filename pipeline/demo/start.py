@@ -12,6 +12,9 @@ from pipeline.warmup.run import MODEL, warmup
 
 WARMUP = "warmup"  # folder of the demo's run
 
+# Seconds on two cores of an AMD EPYC with AVX512-BF16, SmolLM2-135M (docs/log.md).
+_S_PER_DEMONSTRATION, _S_PER_MEASURED_ROW, _S_PER_ANSWER, _S_AROUND = 1.05, 0.6, 1.5, 120
+
 
 def is_warmed_up_first(recipe: Recipe) -> bool:
     """Whether a start must be made: real text is asked, of a model that no warm-up made."""
@@ -43,3 +46,19 @@ def _fetch(console: Console, name: str) -> None:
     _, origin, is_new = fetch(Request(name), say=lambda line: console.print(line, style="dim"))
     if is_new:
         console.print(f"fetched {name} {origin.version} from {origin.location} ({origin.licence})")
+
+
+def say_what_it_takes(console: Console, recipe: Recipe, num_rows: int) -> None:
+    """What a demo on a real model will take, before it takes it."""
+    steps = recipe.data.max_steps or 0
+    answers = recipe.rollout.batch_size * recipe.rollout.samples_per_query
+    phases = {
+        "warm-up": recipe.warmup.num_demonstrations * _S_PER_DEMONSTRATION,
+        "two measurements": 2 * num_rows * _S_PER_MEASURED_ROW,
+        f"{steps} steps of {answers} answers": steps * answers * _S_PER_ANSWER + _S_AROUND,
+    }
+    shares = ", ".join(f"{name} {seconds / 60:.0f}" for name, seconds in phases.items())
+    console.print(
+        f"{recipe.name}: about {sum(phases.values()) / 60:.0f} minutes on two cores of an EPYC with AVX512 ({shares}), "
+        "more on older ones; 14 GiB of memory, 4 GB of disk. What is done is kept: the same command resumes it."
+    )

@@ -13,6 +13,7 @@ from pipeline.tiny.facts import (
     ABSTENTION,
     Fact,
     FactKey,
+    FoundValue,
     Value,
     find_values,
     read_facts,
@@ -20,7 +21,7 @@ from pipeline.tiny.facts import (
 )
 from pipeline.tiny.words import MONTHS
 from pipeline.tiny.world import World, sample_worlds
-from pipeline.worlds.world import Asked, Judgement, Split, WorldRow
+from pipeline.worlds.world import Asked, Judgement, Split, StatedValue, WorldRow
 from reward.types import RagQuery
 
 _SAYS_NOTHING = ABSTENTION.removesuffix(".").casefold()
@@ -34,18 +35,19 @@ def judge(query: RagQuery, response: str) -> Judgement:
         response: What a Solver wrote.
     """
     truth, asked = truth_of(query), read_questions(query.query)
-    values, stated = find_values(response), read_facts(response)
-    are_true = [one.fact is not None and truth.get(one.fact.key) == one.fact.value for one in values]
+    values = tuple(_marked(found, truth) for found in find_values(response))
+    stated = read_facts(response)
     abstained = not values and _SAYS_NOTHING in response.casefold()
     answerable = not asked or any(key in truth for key in asked)
     is_whole = {one.key for one in stated} >= set(asked) and len(values) == len(set(asked))
-    faithful = (bool(values) and all(are_true)) or (abstained and not answerable)
+    faithful = (bool(values) and all(one.is_true for one in values)) or (abstained and not answerable)
     return Judgement(
         right=faithful and (is_whole or abstained),
         faithful=faithful,
         stated=tuple(any(one.key == key and one.value == truth.get(key) for one in stated) for key in asked),
         abstained=abstained,
         answerable=answerable,
+        values=values,
     )
 
 
@@ -72,6 +74,14 @@ def is_written(consensus: str | None, value: str) -> bool:
 def truth_of(query: RagQuery) -> dict[FactKey, Value]:
     """The value of each key that the documents of a row hold."""
     return {fact.key: fact.value for document in query.documents for fact in read_facts(document.text)}
+
+
+def _marked(found: FoundValue, truth: dict[FactKey, Value]) -> StatedValue:
+    value = truth.get(found.fact.key) if found.fact else None
+    is_true = found.fact is not None and value == found.fact.value
+    return StatedValue(
+        start=found.start, end=found.end, is_true=is_true, truth=None if value is None else str(value)
+    )
 
 
 class TinyRows:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.worlds.world import Asked, Judgement, WorldRow
+from pipeline.worlds.world import Asked, Judgement, StatedValue, WorldRow
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import ClaimKind, Target
 from reward.claims.numbers.dates import looks_like_year
@@ -54,6 +54,7 @@ def judge(row: WorldRow, response: str) -> Judgement:
         stated=tuple(one in stated for one in row.asked),
         abstained=abstained,
         answerable=row.is_answerable,
+        values=_marked(row, values, matches),
     )
 
 
@@ -66,6 +67,21 @@ def _is_right(row: WorldRow, values: Sequence[Target], matches: Sequence[_Match]
     right = is_whole and all(match.is_exact for match in matches) and holds_beside
     right = right and not any(_counts(one, row.asked) for one in beside)
     return right, bool(matches) and (not beside or (is_whole and holds_beside))
+
+
+def _marked(row: WorldRow, values: Sequence[Target], matches: Sequence[_Match]) -> tuple[StatedValue, ...]:
+    """What an answer claims; beside a wrong value is what is missing of its kind."""
+    places = {match.place for match in matches}
+    missing = [one for one in row.asked if one not in [match.asked for match in matches]]
+    marked = []
+    for place, one in enumerate(values):
+        is_true = place in places or (not missing and _is_held(one, row))
+        truth = next((asked for asked in missing if asked.kind == one.kind.name), None)
+        if truth is not None and not is_true:
+            missing.remove(truth)
+        said = None if is_true or truth is None else truth.value
+        marked.append(StatedValue(start=one.start, end=one.end, is_true=is_true, truth=said))
+    return tuple(marked)
 
 
 def _is_own(target: Target, response: str) -> bool:

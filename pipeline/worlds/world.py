@@ -46,6 +46,15 @@ class WorldRow(Record):
         return self.asked[0].value is not None
 
 
+class StatedValue(Record):
+    """A number, name or date that an answer claims, and what the documents say of it."""
+
+    start: int = Field(description="It is `response[start:end]`.")
+    end: int
+    is_true: bool
+    truth: str | None = Field(default=None, description="What the documents say instead, where it is known.")
+
+
 class Judgement(Record):
     """What the truth says of one answer."""
 
@@ -54,6 +63,7 @@ class Judgement(Record):
     stated: tuple[bool, ...] = Field(description="Of each asked fact: whether it is stated rightly.")
     abstained: bool = Field(description="It says that the documents do not say, and nothing else.")
     answerable: bool = Field(description="The documents say what is asked.")
+    values: tuple[StatedValue, ...] = Field(description="What it claims, in order.")
 
     @property
     def coverage(self) -> float:
