@@ -58,7 +58,8 @@ def say_what_it_takes(console: Console, recipe: Recipe, num_rows: int) -> None:
         f"{steps} steps of {answers} answers": steps * answers * _S_PER_ANSWER + _S_AROUND,
     }
     shares = ", ".join(f"{name} {seconds / 60:.0f}" for name, seconds in phases.items())
+    minutes = sum(phases.values()) / 60
     console.print(
-        f"{recipe.name}: about {sum(phases.values()) / 60:.0f} minutes on two cores of an EPYC with AVX512 ({shares}), "
-        "more on older ones; 14 GiB of memory, 4 GB of disk. What is done is kept: the same command resumes it."
+        f"{recipe.name}: about {minutes:.0f} minutes on two cores of an AMD EPYC ({shares}), more on older "
+        "ones; 14 GiB of memory, 4 GB of disk. What is done is kept: the same command resumes it."
     )
