@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from pipeline import cpu
+from pipeline.cpu import speed
 from pipeline.cpu.speed import (
     ENGINE_THREADS_VARIABLE,
     PhaseThreads,
+    bfloat16_is_faster,
     multiplies_bfloat16,
     num_cores,
     phase_threads,
@@ -43,6 +45,17 @@ def test_bfloat16_is_for_cpus_that_multiply_it(info: str, expected: bool) -> Non
 
 
 @pytest.mark.parametrize(
+    ("has_it", "bfloat16", "expected"), [(True, 0.01, True), (True, 0.04, False), (False, 0.01, False)]
+)
+def test_instructions_alone_do_not_make_bfloat16_faster(
+    monkeypatch: pytest.MonkeyPatch, has_it: bool, bfloat16: float, expected: bool
+) -> None:
+    monkeypatch.setattr(speed, "multiplies_bfloat16", lambda: has_it)
+    monkeypatch.setattr(speed, "_seconds", lambda dtype: bfloat16 if dtype == torch.bfloat16 else 0.02)
+    assert bfloat16_is_faster.__wrapped__() is expected
+
+
+@pytest.mark.parametrize(
     ("cores", "kwargs", "expected"),
     [
         (2, {"engines": 1, "scoring": 2, "updating": 1, "at_once": False}, (2, 1, 2)),
@@ -71,7 +84,7 @@ def test_a_users_own_threads_hold_in_every_phase(monkeypatch: pytest.MonkeyPatch
 
 def test_the_dtype_is_the_recipes_or_the_cpus() -> None:
     assert dtype_of(recipe("cluster.cpu_dtype=bfloat16")) == "bfloat16"
-    assert dtype_of(recipe()) == ("bfloat16" if multiplies_bfloat16() else "float32")
+    assert dtype_of(recipe()) == ("bfloat16" if bfloat16_is_faster() else "float32")
     assert (load_recipe("tiny").cluster.cpu_threads, dtype_of(load_recipe("tiny"))) == (1, "float32")
 
 

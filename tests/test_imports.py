@@ -50,6 +50,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/warmup/worker.py",
     "pipeline/training/canary.py",
     "pipeline/cpu/patches.py",
+    "pipeline/cpu/speed.py",
     "pipeline/record/mlflow_sender.py",
     "pipeline/record/tracking.py",
     "pipeline/evaluate/track.py",

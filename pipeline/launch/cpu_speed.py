@@ -9,7 +9,7 @@ from pipeline.cpu.speed import (
     ENGINE_THREADS_VARIABLE,
     CpuDtype,
     PhaseThreads,
-    multiplies_bfloat16,
+    bfloat16_is_faster,
     num_cores,
     phase_threads,
 )
@@ -24,7 +24,7 @@ def dtype_of(recipe: Recipe) -> CpuDtype:
     wanted = recipe.cluster.cpu_dtype
     if wanted != "auto":
         return wanted
-    return "bfloat16" if multiplies_bfloat16() else "float32"
+    return "bfloat16" if bfloat16_is_faster() else "float32"
 
 
 def threads_of(recipe: Recipe) -> PhaseThreads:

@@ -73,7 +73,7 @@ class ClusterSettings(Settings):
     cpu_dtype: Literal["auto", "bfloat16", "float32"] = Field(
         default="auto",
         description="What matrices are multiplied in, without a GPU; trained weights have 32 bits. auto: "
-        "bfloat16 where the CPU multiplies it (AVX512-BF16, AMX).",
+        "bfloat16 where the CPU is faster in it, which is measured.",
     )
 
     @model_validator(mode="after")
