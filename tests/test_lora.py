@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from pipeline import cpu
 from pipeline.settings.recipe import TINY_POLICY, load_recipe
 from pipeline.training.lora import UnadaptedPolicy, merged_actor, save_merged
+from pipeline.training.trainer_settings import TrainerSettings
 
 cpu.install()
 
@@ -96,7 +97,10 @@ class Engine(torch.nn.Module):
         return self.module(*args, **kwargs)
 
 
-def test_without_its_adapters_the_policy_is_the_reference(actor: Any) -> None:
+def test_without_its_adapters_the_policy_is_the_reference(
+    actor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TrainerSettings, "from_environment", lambda: SimpleNamespace(threads=None))
     plain = Actor(str(TINY_POLICY), attn_implementation="sdpa")
     policy = MarchPolicyActor.__new__(MarchPolicyActor)
     policy.strategy = SimpleNamespace(ring_attn_group=None)

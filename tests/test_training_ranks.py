@@ -41,7 +41,7 @@ def test_two_ranks_train_each_answer_once_though_some_have_no_reward(tmp_path: P
             assert row[f"{role}/num_trained"] + row[f"{role}/num_masked"] == BATCH
             assert row[f"{role}/sampler_gap"] < 0.03
         assert row["solver/num_trained"] == sum(a.verdict.reward is not None for a in answered)
-        assert row["sync/logprob_gap"] < 0.02
+        assert row["sync/logprob_gap"] < 1e-4
         assert row["ppo/actor_grad_norm"] > 0 or row["ppo/actor_lr"] == 0
         assert row["ppo/critic_grad_norm"] > 0 or row["ppo/critic_lr"] == 0
     assert len({row["sync/weights_version"] for row in read_steps(folder)}) == steps

@@ -148,7 +148,9 @@ def _about(record: RolloutRecord, role: Role) -> dict[str, Any] | None:
             "weights_version": min(record.weights_versions.get(role, ()), default=None),
         }
     turn = record.turns.get(role)
-    return turn and {
+    if turn is None:
+        return None
+    return {
         "num_prompt_tokens": len(turn.prompt_token_ids),
         "num_response_tokens": len(turn.response_token_ids),
         "finish_reason": turn.finish_reason,

@@ -232,7 +232,7 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
             estimator=self.ppo.estimator,
             group_size=self.args.rollout.n_samples_per_prompt,
         )
-        return list(shaped.split([len(experience.rewards) for experience in experiences]))
+        return list(torch.split(shaped, [len(experience.rewards) for experience in experiences]))
 
     def _credit(self, experiences: list[Experience], role: Role | None) -> list[torch.Tensor | None]:
         """(B, A) for each micro-batch: by how much tokens are worth more than their turn; None is nowhere."""
