@@ -70,7 +70,7 @@ _HOLIDAY = re.compile(
     r"|(?P<patrick>(?:St\.?|Saint) Patrick['\u2019]?s Day))\b"
 )
 _CHRISTMAS = re.compile(r"\bChristmas\b(?! Eve)")
-_DATES = _WORDS["holidays"]
+_DATES = {name: (int(month), int(day)) for name, (month, day) in _WORDS["holidays"].items()}
 _WORKING, _FREE, _ALL = (1, 5), (6, 7), (1, 7)
 
 
