@@ -97,7 +97,8 @@ def test_the_estimate_is_near_the_jaccard_similarity() -> None:
     ("row", "expected"),
     [
         (
-            {"question_id": "7", "question": "Who?", "context": "Ann.", "positive_response": "x"},
+            {"question_id": "7", "question": "Who?", "context": "Ann."}
+            | {"positive_response": "x", "negative_response": "y"},
             RagQuery(id="7", query="Who?", documents=(Document(id="7", text="Ann."),)),
         ),
         (
