@@ -9,7 +9,7 @@ import pytest
 from pipeline.data.duplicates import Match, Reason, fingerprint, similarities
 from pipeline.data.evaluation_sets import OverlapIndex, evaluation_queries
 from reward.types import Document, RagQuery
-from tests.benchmark_rows import SLICES, TWOWIKI_DEV, write_bioasq
+from tests.benchmark_rows import DATA, SLICES, TWOWIKI_DEV, write_bioasq
 
 TEXT = (
     "The last British troops departed New York City on November 25, 1783, marking the end of British rule in "
@@ -97,7 +97,8 @@ def test_the_estimate_is_near_the_jaccard_similarity() -> None:
     ("row", "expected"),
     [
         (
-            {"question_id": "7", "question": "Who?", "context": "Ann.", "positive_response": "x"},
+            {"question_id": "7", "question": "Who?", "context": "Ann."}
+            | {"positive_response": "x", "negative_response": "y"},
             RagQuery(id="7", query="Who?", documents=(Document(id="7", text="Ann."),)),
         ),
         (
@@ -125,6 +126,12 @@ def test_faithbenchs_batches_and_training_layouts_are_known(tmp_path: Path) -> N
     assert len(list(evaluation_queries(SLICES["tatqa"]))) == 24
     assert len(list(evaluation_queries(write_bioasq(tmp_path)))) == 40
     assert len(list(evaluation_queries(SLICES["ragtruth"]))) == 3  # the test split
+
+
+def test_files_that_are_no_json_are_known_as_published() -> None:
+    assert len(list(evaluation_queries(DATA / "facts_grounding_layout" / "examples.csv"))) == 3
+    pairs = DATA / "contextual_judge_bench_layout" / "data" / "faithfulness_qa-00000-of-00001.parquet"
+    assert len(list(evaluation_queries(pairs))) == 2
 
 
 def test_an_unknown_layout_is_one_clear_line(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def test_nothing_that_tells_the_answer_is_written(tmp_path: Path) -> None:
     marked = []
     for i, row in enumerate(json.loads(TWOWIKI.read_text())):
         secrets = {key: f"SECRET-{key}-{i}" for key in row if key not in ("_id", "question", "context")}
+        secrets["supporting_facts"] = [[f"SECRET-title-{i}", 0]]
         marked.append(row | secrets)
     assert {"answer", "supporting_facts", "evidences", "answer_id", "type"} <= marked[0].keys()
     (tmp_path / "rows.json").write_text(json.dumps(marked))
