@@ -14,7 +14,10 @@ from orchestration.doctor.s3_store import check_conditions, check_rights, fix_of
 def refusal(status: int) -> Exception:
     from botocore.exceptions import ClientError
 
-    return ClientError({"Error": {}, "ResponseMetadata": {"HTTPStatusCode": status}}, "HeadBucket")
+    error: Exception = ClientError(
+        {"Error": {}, "ResponseMetadata": {"HTTPStatusCode": status}}, "HeadBucket"
+    )
+    return error
 
 
 @pytest.mark.parametrize(
