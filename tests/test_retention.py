@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from orchestration.registry.chain import Action, Chosen, Decision, State
+from orchestration.registry.chain import Chosen, State
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import ModelVersion, Registry
@@ -62,14 +62,10 @@ class Shop:
     asked_for: str | None = None
 
     def state(self) -> State:
-        return State(champion=self.chosen(self.champion), previous=self.chosen(self.previous))
-
-    def waiting(self) -> list[Decision]:
-        about = self.chosen(self.asked_for)
-        return (
-            [Decision(id="1", model=self.model, action=Action.REQUEST, about=about, by="", at="")]
-            if about
-            else []
+        asked = self.chosen(self.asked_for)
+        waiting = {"request": asked} if asked else {}
+        return State(
+            champion=self.chosen(self.champion), previous=self.chosen(self.previous), waiting=waiting
         )
 
     def chosen(self, number: str | None) -> Chosen | None:

@@ -126,6 +126,7 @@ def _follow(
     import asyncio
     import logging
     import shutil
+    import signal
     from contextlib import suppress
 
     from orchestration.registry.decisions import NoVersionError
@@ -152,6 +153,9 @@ def _follow(
             shutil.rmtree(weights, ignore_errors=True)
 
     async def serve(served: Fetched) -> None:
+        serving = asyncio.current_task()
+        assert serving is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
         await front.listen(host, port)
         await follower.run(served)
 
@@ -166,7 +170,7 @@ def _follow(
         every_s=every_s,
         one_at_a_time=one_at_a_time,
     )
-    with terminable(), suppress(KeyboardInterrupt):
+    with terminable(), suppress(KeyboardInterrupt, asyncio.CancelledError):
         try:
             served = patiently(lambda: look(None), patience_s=_PATIENCE_S)
         except NoVersionError:
