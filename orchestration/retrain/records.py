@@ -167,7 +167,7 @@ class Ending(StrEnum):
 
     code: int
 
-    def __new__(cls, text: str, code: int) -> Ending:
+    def __new__(cls, text: str, code: int = 0) -> Ending:
         """A text with its code; docs/retraining.md has the table."""
         made = str.__new__(cls, text)
         made._value_, made.code = text, code

@@ -172,8 +172,8 @@ def _block(job: JobStatus, now: float) -> RenderableType:
     for one in job.model.waiting if job.model else ():
         asked = Text(f"version {one.version} waits; {one.by} asked at {one.at}", style=_WARN)
         parts += [_row("approve", asked), _row("", Text(one.command, style=f"bold {_WARN}"))]
-    for one in job.look.triggers if job.look else ():
-        parts.append(_row(one.cause, Text(f"{one.what}  ") + trigger_line(one, now)))
+    for trigger in job.look.triggers if job.look else ():
+        parts.append(_row(trigger.cause, Text(f"{trigger.what}  ") + trigger_line(trigger, now)))
     if last is not None:
         where = f" on {last.machine}" if last.machine else ""
         began = f"{last.id[:8]} began {ago(last.started_ms / 1000, now)}{where} ({last.cause})  "
