@@ -15,8 +15,7 @@ from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
     from pipeline.evaluate.compare import Comparison
-    from pipeline.evaluate.cost import Prices
-    from pipeline.evaluate.plan import EvaluationJob
+    from pipeline.evaluate.plan import EvaluationJob, Prices
     from pipeline.evaluate.results import Manifest
     from pipeline.evaluate.run import Outcome
 
@@ -89,7 +88,7 @@ def evaluate(
         assignments=assignments or [],
     )
     _require_inspect()
-    from pipeline.evaluate.cost import Prices
+    from pipeline.evaluate.plan import Prices
 
     prices = Prices(
         model_in=model_price_in, model_out=model_price_out, judge_in=price_in, judge_out=price_out
@@ -106,7 +105,7 @@ def best(evaluations: options.Evaluations) -> None:
     from rich.console import Console
 
     from pipeline.evaluate.compare import choose_best
-    from pipeline.evaluate.terminal import print_choice
+    from pipeline.evaluate.report import print_choice
 
     print_choice(choose_best(evaluations), Console())
 
@@ -120,14 +119,12 @@ def _require_inspect() -> None:
 
 def _expect(job: EvaluationJob, prices: Prices) -> None:
     """Prints what an evaluation will take."""
-    import asyncio
-
     from rich.console import Console
 
-    from pipeline.evaluate.cost import expect
-    from pipeline.evaluate.terminal import print_expected
+    from pipeline.evaluate.plan import expect
+    from pipeline.evaluate.report import print_expected
 
-    print_expected(asyncio.run(expect(job)), prices, Console())
+    print_expected(expect(job), prices, Console())
 
 
 def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
@@ -135,9 +132,9 @@ def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
 
     from pipeline.evaluate.compare import compare
     from pipeline.evaluate.plan import Stage
-    from pipeline.evaluate.results import read_all_results, read_manifest
+    from pipeline.evaluate.report import print_manifest
+    from pipeline.evaluate.results import read_manifest
     from pipeline.evaluate.run import run_evaluation
-    from pipeline.evaluate.terminal import print_manifest
 
     if wanted.compare is not None:
         read_manifest(wanted.compare)  # before anything is spent
@@ -151,9 +148,7 @@ def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
     if manifest is None:
         print(f"{_spent(outcome, prices)}; {job.out} keeps it, and --only judge goes on")
         return
-    comparison = None
-    if wanted.compare is not None:
-        comparison = compare(manifest, read_all_results(job.out, manifest), wanted.compare)
+    comparison = compare(job.out, wanted.compare) if wanted.compare is not None else None
     print_manifest(manifest, comparison, console)
     files = [job.results_path, *_write(job, wanted, manifest, comparison)]
     print(f"{_spent(outcome, prices)}: {', '.join(str(file) for file in files)}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestration.retrain.job import EvaluationSettings
 from orchestration.settings.evaluate import evaluation_job, judge_config
-from pipeline.evaluate.plan import EvaluationJob, lacking_judge, read_benchmarks
+from pipeline.evaluate.plan import EvaluationJob, make_plan
 
 _UNKNOWN = "candidate"  # weights that are not trained yet
 
@@ -58,11 +58,6 @@ def check_evaluation(given: EvaluationSettings) -> None:
             a judge is missing.
     """
     nowhere = Path("evaluation")  # nothing is written
-    judged = lacking_judge(
-        read_benchmarks(job_of(given, _UNKNOWN, given.benchmarks, out=nowhere, logs=nowhere))
-    )
-    if judged:
-        raise ValueError(
-            f"evaluation.judge: missing; a model judges {', '.join(judged)}; give its url and model, or "
-            "leave the benchmark out"
-        )
+    fix = "give its url and model, or leave the benchmark out"
+    job = job_of(given, _UNKNOWN, given.benchmarks, out=nowhere, logs=nowhere)
+    make_plan(job, option="evaluation.judge", fix=fix)

@@ -10,13 +10,13 @@ difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.evaluate.results import ItemResult, Manifest, read_all_results, read_manifest
+from pipeline.evaluate.results import Manifest, read_all_results, read_manifest
 from pipeline.evaluate.statistics import (
     OVERALL,
     Figure,
@@ -64,16 +64,6 @@ class Line:
     def is_overall(self) -> bool:
         return self.slice == OVERALL
 
-    @property
-    def label(self) -> str:
-        """The benchmark, or indented the slice."""
-        return self.benchmark if self.is_overall else f"  {self.slice}"
-
-    @property
-    def shown_score(self) -> str:
-        """Not again on each slice."""
-        return self.score if self.is_overall else ""
-
 
 def figure_lines(manifest: Manifest, comparison: Comparison | None = None) -> Iterator[Line]:
     """Every score of every benchmark overall, then of its slices, and last the average.
@@ -95,21 +85,20 @@ def figure_lines(manifest: Manifest, comparison: Comparison | None = None) -> It
         yield Line("average", "Average", OVERALL, "", manifest.average, gap, shown)
 
 
-def compare(manifest: Manifest, found: Mapping[str, Sequence[ItemResult]], other: Path) -> Comparison:
-    """Compares an evaluation with another one, on the items that both have.
+def compare(folder: Path, other: Path) -> Comparison:
+    """Compares an evaluation with another one, on the benchmarks and items that both have.
 
     Raises:
-        FileNotFoundError: the other one is not there, or not whole.
-        ValueError: it was judged otherwise, or has no benchmark in common.
+        FileNotFoundError: one of them is not there, or not whole.
+        ValueError: they were judged otherwise, or have no benchmark in common.
     """
-    before = read_manifest(other)
+    manifest, before = read_manifest(folder), read_manifest(other)
     require_alike(manifest, before, str(other))
-    earlier = read_all_results(other, before)
+    found, earlier = read_all_results(folder, manifest), read_all_results(other, before)
     measured = {name: one for name, one in manifest.measured.items() if name in before.measured}
     if not measured:
-        raise ValueError(
-            f"--compare: {other} has none of {', '.join(manifest.measured)}; evaluate both on one"
-        )
+        names = ", ".join(manifest.measured)
+        raise ValueError(f"--compare: {other} has none of {names}; evaluate both on one")
     changes = {
         name: _by_slice(earlier[name], found[name], one.card.primary) for name, one in measured.items()
     }
@@ -136,21 +125,16 @@ def choose_best(folders: Sequence[Path]) -> Choice:
     first_name, first = next(iter(manifests.items()))
     for name, manifest in manifests.items():
         require_alike(first, manifest, name)
-        if manifest.measured.keys() != first.measured.keys():
-            apart = ", ".join(sorted(manifest.measured.keys() ^ first.measured.keys()))
-            raise ValueError(f"{name}: only one of it and {first_name} has {apart}; evaluate both alike")
+        if apart := manifest.measured.keys() ^ first.measured.keys():
+            said = ", ".join(sorted(apart))
+            raise ValueError(f"{name}: only one of it and {first_name} has {said}; evaluate both alike")
     averages = {name: one.average for name, one in manifests.items() if one.average is not None}
     values = {name: one.value for name, one in averages.items() if one.value is not None}
     if not values:
         raise ValueError("checkpoints: none has an average; each benchmark must have scored items")
     best = max(values, key=lambda name: values[name])
-    items = {name: read_all_results(Path(name), manifests[name]) for name in values}
-    primary = {name: one.card.primary for name, one in first.measured.items()}
-    behind = {}
-    for name in (one for one in values if one != best):
-        pairs = {key: (items[name][key], items[best][key], score) for key, score in primary.items()}
-        behind[name] = macro_average({key: paired_difference(*pair) for key, pair in pairs.items()})
-    near = [name for name in values if name in behind and not _is_behind(behind[name])]
+    behind = {name: compare(Path(best), Path(name)).average for name in values if name != best}
+    near = [name for name, gap in behind.items() if gap.interval is None or gap.interval.low <= 0]
     return Choice(best=best, averages=averages, behind=behind, not_told_apart=tuple(near))
 
 
@@ -167,10 +151,6 @@ def require_alike(one: Manifest, other: Manifest, name: str) -> None:
             raise ValueError(
                 f"{name}: {benchmark} has other prompts; evaluate both with the same version and style"
             )
-
-
-def _is_behind(gap: MacroAverage) -> bool:
-    return gap.interval is not None and gap.interval.low > 0
 
 
 def _by_slice(
