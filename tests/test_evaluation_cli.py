@@ -48,12 +48,10 @@ def command(out: Path, model: ChatServer, judge: ChatServer, *more: object) -> l
 def test_an_evaluation_says_what_it_found_and_what_it_paid(
     tmp_path: Path, model: ChatServer, judge: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    prices = ["--price-in", 2, "--price-out", 10]
     page = tmp_path / "page.html"
-    assert march(*command(tmp_path / "out", model, judge, "--html", page, *prices)) == 0
+    assert march(*command(tmp_path / "out", model, judge, "--html", page)) == 0
     said = capsys.readouterr().out
-    assert "Asked the model 24 times (864 tokens) and the judge 2" in said
-    assert ", 0.00 by the given prices" in said
+    assert "tokens in this run: " in said
     assert f"inspect view --log-dir {tmp_path / 'out' / 'logs' / 'judge'}" in " ".join(said.split())
     assert "2wikimultihopqa" in said and "accuracy" in said and "fewer than 50" in said
     assert page.read_text().startswith("<!doctype html>") and "page-items/index.html" in page.read_text()
@@ -61,7 +59,7 @@ def test_an_evaluation_says_what_it_found_and_what_it_paid(
     manifest = json.loads((tmp_path / "out" / "results.json").read_text())
     assert manifest["benchmarks"]["2wikimultihopqa"]["card"]["licence"] == "Apache-2.0"
     assert march(*command(tmp_path / "out", model, judge)) == 0
-    assert "Asked the model 0 times" in capsys.readouterr().out
+    assert f"0 tokens in this run: {tmp_path / 'out' / 'results.json'}" in capsys.readouterr().out
 
 
 def test_a_dry_run_asks_nothing(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pipeline.evaluate.compare import Comparison
     from pipeline.evaluate.plan import EvaluationJob, Prices
     from pipeline.evaluate.results import Manifest
-    from pipeline.evaluate.run import Outcome
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,14 @@ def evaluate(
         warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow, overwrite=overwrite)
         _expect(job, prices)
     else:
-        _evaluate(job, Wanted(html, compare, mlflow, mlflow_run), prices)
+        warn_ignored(
+            "without --dry-run",
+            price_in=price_in,
+            price_out=price_out,
+            model_price_in=model_price_in,
+            model_price_out=model_price_out,
+        )
+        _evaluate(job, Wanted(html, compare, mlflow, mlflow_run))
 
 
 def best(evaluations: options.Evaluations) -> None:
@@ -127,7 +133,7 @@ def _expect(job: EvaluationJob, prices: Prices) -> None:
     print_expected(expect(job), prices, Console())
 
 
-def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
+def _evaluate(job: EvaluationJob, wanted: Wanted) -> None:
     from rich.console import Console
 
     from pipeline.evaluate.compare import compare
@@ -146,12 +152,12 @@ def _evaluate(job: EvaluationJob, wanted: Wanted, prices: Prices) -> None:
         fail(f"stopped; {job.out} keeps what is done, and the same command goes on", code=130)
     manifest = outcome.manifest
     if manifest is None:
-        print(f"{_spent(outcome, prices)}; {job.out} keeps it, and --only judge goes on")
+        print(f"{outcome.num_tokens:,} tokens; {job.out} keeps the answers, and --only judge goes on")
         return
     comparison = compare(job.out, wanted.compare) if wanted.compare is not None else None
     print_manifest(manifest, comparison, console)
     files = [job.results_path, *_write(job, wanted, manifest, comparison)]
-    print(f"{_spent(outcome, prices)}: {', '.join(str(file) for file in files)}")
+    print(f"{outcome.num_tokens:,} tokens in this run: {', '.join(str(file) for file in files)}")
     print(f"Every item: inspect view --log-dir {job.log_dir(Stage.JUDGE)}")
 
 
@@ -182,17 +188,3 @@ def _write(
         run_id = log_evaluation(wanted.mlflow, job, manifest, page=wanted.html, run_id=wanted.mlflow_run)
         print(f"MLflow run {run_id} at {wanted.mlflow}")
     return written
-
-
-def _spent(outcome: Outcome, prices: Prices) -> str:
-    """What this run asked for and paid."""
-    model, judge = outcome.model, outcome.judge
-    line = (
-        f"Asked the model {model.num_requests:,} times ({model.num_tokens:,} tokens) and the judge "
-        f"{judge.num_requests:,} times ({judge.num_tokens:,} tokens)"
-    )
-    if prices.are_given:
-        line += f", {prices.of(model.use, judge.use):,.2f} by the given prices"
-    failures = model.failures + judge.failures
-    failed = ", ".join(f"{number:,} {reason}" for reason, number in failures.items())
-    return line + (f"; failed: {failed}" if failed else "")

@@ -34,7 +34,7 @@ def evaluate(shop: Workshop) -> StageResult:
     if job.weights_sha256 != wanted:
         raise ValueError(f"{job.model.model}: holds other weights than {wanted}; remove the folder")
     outcome = run_evaluation(job, tell=shop.tell)
-    manifest, tokens = outcome.manifest, outcome.model.num_tokens + outcome.judge.num_tokens
+    manifest, tokens = outcome.manifest, outcome.num_tokens
     assert manifest is not None, "model and judge were asked together"
     shop.tell(label="evaluated", done=1, total=1, tokens=tokens, now=True)
     missing = num_missing(manifest)

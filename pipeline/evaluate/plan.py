@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue
 
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
@@ -78,12 +77,6 @@ class EvaluationJob(Settings):
     logs: Path | None = Field(default=None, description="Inspect's logs; None: `logs` in `out`.")
     only: Stage | None = Field(default=None, description="This stage alone; the other one later.")
     overwrite: bool = False
-
-    @model_validator(mode="after")
-    def _auditor_is_there(self) -> Self:
-        if self.audit is AuditKind.MODEL and self.judge is None and self.only is not Stage.GENERATE:
-            raise ValueError("audit: model needs a judge, whose model audits; give one or use lexical")
-        return self
 
     @property
     def results_path(self) -> Path:
@@ -167,7 +160,7 @@ def make_plan(
         benchmark = make_benchmark(name)
         style = benchmark.style_of(job.style)
         planned.append(PlannedBenchmark(job, name, path, benchmark, style, benchmark.read_items(path)))
-    judged = [one.name for one in planned if one.is_judged]
+    judged = [one.name for one in planned if one.is_judged or job.audit is AuditKind.MODEL]
     if judged and job.judge is None and job.only is not Stage.GENERATE:
         raise ValueError(f"{option}: missing; a model judges {', '.join(judged)}; {fix}")
     return planned

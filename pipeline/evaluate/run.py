@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from pipeline.evaluate.results import Manifest, write_results
 from pipeline.evaluate.tasks import audits, benchmark_task
 from pipeline.evaluate.tasks.samples import answered, answers
 from pipeline.evaluate.tasks.scorers import verdict
-from pipeline.evaluate.tasks.served import ROLE, ServedModel, Spent, as_model, served_model
+from pipeline.evaluate.tasks.served import ROLE, ServedModel, as_model, served_model
 from reward.offline.files import only_writer
 
 _LOCK_FILE = ".lock"
@@ -38,8 +38,7 @@ class Outcome:
     """How a run ended."""
 
     manifest: Manifest | None = None  # None where the judge is still to be asked
-    model: Spent = field(default_factory=Spent)
-    judge: Spent = field(default_factory=Spent)
+    num_tokens: int = 0  # paid for in this run, to model and judge
 
 
 def run_evaluation(
@@ -70,10 +69,10 @@ def run_evaluation(
                 shutil.rmtree(job.log_dir(stage), ignore_errors=True)
         sets = _Sets(job, planned, tell, display)
         if job.only is not Stage.JUDGE:
-            outcome.model = sets.generate()
+            outcome.num_tokens += sets.generate()
         if job.only is not Stage.GENERATE:
             made = newest_logs(job, Stage.GENERATE)
-            outcome.judge = sets.judge(made, bundle)
+            outcome.num_tokens += sets.judge(made, bundle)
             judged = newest_logs(job, Stage.JUDGE)
             found = {one.name: read_log(one, judged[one.name], made.get(one.name)) for one in planned}
             outcome.manifest = write_results(planned, found)
@@ -89,18 +88,18 @@ class _Sets:
     tell: Callable[..., None]
     display: str
 
-    def generate(self) -> Spent:
-        """Has the model answer."""
+    def generate(self) -> int:
+        """Has the model answer; returns the tokens."""
         job, asked = self.job, [one for one in self.planned if not one.benchmark.is_given]
         model = self._served(job.model, "model", "generating", asked)
         solver = answers(seed=job.generation.seed)
         tasks = [self._task(one, Stage.GENERATE, solver=solver) for one in asked]
         # One item's answers are as many requests, which a server reads the prompt of once.
         self._run(Stage.GENERATE, tasks, [model], job.concurrency * job.num_generations)
-        return model.spent
+        return model.num_tokens
 
-    def judge(self, made: Mapping[str, EvalLog], bundle: Path | None) -> Spent:
-        """Has the answers of the model's logs judged and audited."""
+    def judge(self, made: Mapping[str, EvalLog], bundle: Path | None) -> int:
+        """Has the answers of the model's logs judged and audited; returns the tokens."""
         job, tasks = self.job, []
         judging, audit = (part.model_dump(mode="json") for part in (job.judging, job.audit_settings))
         judge = verdict(retries=job.judge_retries, cache=job.cache, settings=judging)
@@ -118,7 +117,7 @@ class _Sets:
             models.append(self._served(job.judge, "judge", "judging", self.planned))
             options["model_roles"] = {ROLE: as_model(models[1])}
         self._run(Stage.JUDGE, tasks, models, job.concurrency, **options)
-        return models[-1].spent  # the first has none
+        return models[-1].num_tokens  # the first has none
 
     def _task(self, one: PlannedBenchmark, stage: Stage, **options: Any) -> Task:
         return benchmark_task(
@@ -138,7 +137,7 @@ class _Sets:
 
         def on_request() -> None:
             self.job.results_path.unlink(missing_ok=True)
-            self.tell(label=label, done=served.spent.num_requests, total=total)
+            self.tell(label=label, done=served.num_requests, total=total)
 
         served = served_model(config, who, on_request)
         return served

@@ -60,21 +60,31 @@ Scores = Mapping[str, float | None]
 
 
 # Without "march/" before them, as the viewer's narrow columns show the first letters of a name.
-@metric(name="figures")
+@metric(name="average")
 @of_march
-def figures() -> Metric:
-    """The mean over the items that have the score, and its standard error by document; else NaN."""
+def average() -> Metric:
+    """The mean over the items that have the score; NaN where none has."""
 
     def compute(scores: list[SampleScore]) -> Value:
-        found = [(str((one.sample_metadata or {})["cluster"]), one.score.as_float()) for one in scores]
-        error = clustered_error(found)
-        mean = math.fsum(value for _, value in found) / len(found) if found else NAN
-        return {"average": mean, "se": NAN if error is None else error}
+        return math.fsum(one.score.as_float() for one in scores) / len(scores) if scores else NAN
 
     return compute
 
 
-FIGURES: Mapping[str, Sequence[Metric]] = {"*": (figures(),)}  # of every score of a scorer
+@metric(name="se")
+@of_march
+def standard_error() -> Metric:
+    """Its standard error, clustered by document; NaN with fewer than two documents."""
+
+    def compute(scores: list[SampleScore]) -> Value:
+        found = [(str((one.sample_metadata or {})["cluster"]), one.score.as_float()) for one in scores]
+        error = clustered_error(found)
+        return NAN if error is None else error
+
+    return compute
+
+
+FIGURES: Mapping[str, Sequence[Metric]] = {"*": (average(), standard_error())}  # of every score of a scorer
 
 
 @scorer(metrics=FIGURES, name="march/verdict")

@@ -8,9 +8,7 @@ server that is down: five failures after another end the stage.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -33,7 +31,7 @@ from inspect_ai.util import LimitExceededError
 from pipeline.evaluate.tasks.samples import chat, generation_of, of_march
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings
 from reward.samplers import Message, Sampler, SamplerError, make_sampler
-from reward.types import Sample, SampleGroup, TokenUse
+from reward.types import Sample, SampleGroup
 
 ROLE = "grader"
 _MOST_IN_A_ROW = 5  # failures; one item may be at fault, five after another are the server's
@@ -45,26 +43,6 @@ class ServerDownError(ValueError):
     """A server failed too often; what was done is kept."""
 
 
-@dataclass
-class Spent:
-    """What this run asked of a model and paid."""
-
-    num_requests: int = 0
-    num_prompt: int = 0  # tokens
-    num_completion: int = 0
-    failures: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def use(self) -> TokenUse:
-        """Its tokens."""
-        return TokenUse(num_prompt=self.num_prompt, num_completion=self.num_completion)
-
-    @property
-    def num_tokens(self) -> int:
-        """Prompts and completions together."""
-        return self.num_prompt + self.num_completion
-
-
 class ServedModel(ModelAPI):
     """One model; nothing is connected or started before it is first asked.
 
@@ -74,7 +52,7 @@ class ServedModel(ModelAPI):
         on_request: Called before each request.
 
     Attributes:
-        spent: What was asked and paid.
+        num_requests, num_tokens: What was answered and paid.
         down: Why nothing is asked any more.
     """
 
@@ -86,7 +64,7 @@ class ServedModel(ModelAPI):
     ) -> None:
         folder = Path(config.model)  # which may be moved: its content is in the task's version
         super().__init__(folder.name if folder.is_dir() else config.model)
-        self.spent = Spent()
+        self.num_requests = self.num_tokens = 0
         self.down: ServerDownError | None = None
         self._config, self._who, self._on_request = config, who, on_request
         self._sampler: Sampler | None = None
@@ -123,31 +101,25 @@ class ServedModel(ModelAPI):
             ServerDownError: the server failed too often.
             SamplerError: the request failed; a prompt that does not fit is an output instead.
         """
-        sampler, spent, reason = await self.sampler(), self.spent, "stop"
+        sampler = await self.sampler()
         self._on_request()
-        use, text = TokenUse(num_prompt=0, num_completion=0), ""
+        text, reason, read, written = "", "model_length", 0, 0
         try:
             group = await _sample(sampler, input, config)
         except SamplerError as error:
-            spent.failures[error.reason] += 1
             if error.reason != "prompt_too_long":
                 raise self._failed(error) from error
-            reason = "model_length"
         else:
             self._num_in_a_row = 0
             (sample,) = group.samples
-            text, use = sample.text, group.use or use
-            reason = "max_tokens" if sample.finish_reason == "length" else "stop"
-            spent.num_requests += 1
-            spent.num_prompt += use.num_prompt
-            spent.num_completion += use.num_completion
+            text, reason = sample.text, "max_tokens" if sample.finish_reason == "length" else "stop"
+            if group.use is not None:
+                read, written = group.use.num_prompt, group.use.num_completion
+            self.num_requests += 1
+            self.num_tokens += read + written
         output = ModelOutput.from_content(self.model_name, text, stop_reason=cast(StopReason, reason))
         # Without a usage, Inspect would fetch a tokenizer.
-        output.usage = ModelUsage(
-            input_tokens=use.num_prompt,
-            output_tokens=use.num_completion,
-            total_tokens=use.num_prompt + use.num_completion,
-        )
+        output.usage = ModelUsage(input_tokens=read, output_tokens=written, total_tokens=read + written)
         return output
 
     async def aclose(self) -> None:
