@@ -35,7 +35,7 @@ _F = TypeVar("_F", bound=Callable[..., object])
 
 
 def of_march(function: _F) -> _F:
-    """Keeps a name such as `march/ragtruth` in Inspect's registry; stands below Inspect's decorator.
+    """Keeps a name such as `march/ragtruth` in Inspect's registry; comes below Inspect's decorator.
 
     Inspect puts the top-level package of a function's module before its name (`pipeline/`), but only in a
     wheel and not in an editable install. A function of a module that does not exist keeps its name.
