@@ -136,7 +136,6 @@ def _figures(name: str, items: list[ItemResult], counts: Counts) -> BenchmarkFig
     return BenchmarkFigures(
         card=card,
         source=name,
-        source_sha256=None,
         items_sha256="1" * 64,
         results_sha256="2" * 64,
         style=PromptStyle.PLAIN,

@@ -14,7 +14,7 @@ from pipeline.evaluate.benchmarks import NAMES
 from pipeline.evaluate.compare import compare
 from pipeline.evaluate.plan import EvaluationJob
 from pipeline.evaluate.report import beside_paper, load_paper, render_report
-from pipeline.evaluate.results import Manifest, read_all_results
+from pipeline.evaluate.results import Manifest
 from pipeline.evaluate.run import run_evaluation
 from tests.browser import BROWSER, MISSING, opened_page
 from tests.evaluations import QUESTIONS, ChatServer, drawn_answers, drawn_verdict, small_job
@@ -41,7 +41,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluated]:
 
 def page_of(evaluated: Evaluated) -> str:
     job, manifest, other = evaluated
-    comparison = compare(manifest, read_all_results(job.out, manifest), other)
+    comparison = compare(job.out, other)
     html = render_report(manifest, comparison, log_dir="out/logs/judge", viewer="page-items/index.html")
     (job.out.parent / "page.html").write_text(html)
     return html

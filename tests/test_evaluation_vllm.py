@@ -21,20 +21,9 @@ from tests.vllm_process import ENVIRONMENT, TINY_POLICY
 pytestmark = pytest.mark.slow
 
 SMALL = (
-    *(
-        "--limit",
-        "4",
-        "--generations",
-        "3",
-        "--set",
-        "generation.max_tokens=24",
-        "--seed",
-        "1",
-        "--concurrency",
-        "1",
-    ),
+    *("--limit", "4", "--generations", "3", "--seed", "1", "--concurrency", "1"),
     *("--benchmark", f"{QUESTIONS}={FOLDERS[QUESTIONS]}", "--set", "cache=false"),
-    *("--set", "judging.max_tokens=32", "--set", "most_unread=1", "--set", "judge_retries=0"),
+    *("--set", "generation.max_tokens=24", "--set", "judging.max_tokens=32", "--set", "judge_retries=0"),
 )
 
 
@@ -69,7 +58,7 @@ def test_vllm_answers_and_judges_by_schema_and_a_kill_changes_no_figure(
     assert start(served(killed, vllm_url), log).wait(500) == 0, log.read_text()[-3000:]
     items = f"{QUESTIONS}/items.jsonl"
     assert (killed / items).read_text() == (whole / items).read_text()
-    said = [one["reply"] for line in (whole / items).open() for one in json.loads(line)["generations"]]
+    said = [one["replies"][-1] for line in (whole / items).open() for one in json.loads(line)["generations"]]
     # One of the four prompts does not fit the tiny policy. The schema binds the judge; one that knows no JSON
     # may fill it with blanks, and is then counted apart.
     assert len(said) == 9 and all(reply.startswith("{") for reply in said)

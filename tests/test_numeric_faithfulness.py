@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipeline.evaluate.numeric_faithfulness import numeric_scores
+from pipeline.evaluate.majority import numeric_scores
 from reward.config import AuditConfig
 from reward.lexical import lexical_audit
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, RagQuery, Verdict

@@ -202,8 +202,8 @@ RAGTRUTH: dict[str, object] = {"benchmarks": {"ragtruth": str(FOLDERS["ragtruth"
         (RAGTRUTH, r"evaluation\.judge: missing; a model judges ragtruth"),
         (RAGTRUTH | {"style": "10-shot"}, "10-shot"),
         ({"benchmarks": {"ragtruht": "worlds.json"}}, "ragtruht"),
-        ({"benchmarks": {"tiny": "worlds.json"}, "audit": "model"}, "needs a judge"),
-        ({"benchmarks": {"tiny": "worlds.json"}, "overrides": ["most_unred=0.5"]}, "most_unred"),
+        ({"benchmarks": {"tiny": "worlds.json"}, "audit": "model"}, "a model judges tiny"),
+        ({"benchmarks": {"tiny": "worlds.json"}, "overrides": ["judge_retris=1"]}, "judge_retris"),
     ],
 )
 def test_what_the_evaluation_would_refuse_is_refused_before_the_training(

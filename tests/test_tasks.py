@@ -18,7 +18,7 @@ from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Metric, Score, metric
 
 from pipeline.evaluate.tasks import item_scores, majority
-from pipeline.evaluate.tasks.naming import of_march
+from pipeline.evaluate.tasks.samples import of_march
 from tests.benchmark_files import DATA, FOLDERS
 from tests.evaluations import ChatServer
 from tests.inspect_tasks import Script, consistent, figures, run_task, samples, score, served_task
@@ -104,12 +104,6 @@ def test_a_question_to_the_judge_that_failed_is_no_vote_and_no_missing_one(tmp_p
     assert figures(log)["unjudged"][0] == 0.75
     reasons = [one.scores["verdict"].reason for one in samples(log) if one.scores]
     assert reasons.count("grader_error") == 3
-
-
-def test_a_second_seed_may_be_read(tmp_path: Path) -> None:
-    judge = Script(lambda _, config: consistent() if config.seed else "Hm.")
-    log = run_task(tmp_path, "ragtruth", says(TEXT), judge, **RAGTRUTH)
-    assert len(judge.asked) == 2 and figures(log)["consistent"] == (1.0, 1, 0)
 
 
 def test_a_generation_that_failed_is_no_wrong_answer(tmp_path: Path) -> None:
@@ -292,7 +286,7 @@ def test_equal_answers_are_one_question_to_a_judge_whose_replies_are_kept(
 def test_verdicts_can_come_later_without_the_benchmarks_files(tmp_path: Path) -> None:
     from inspect_ai import score as inspect_score
 
-    from pipeline.evaluate.tasks.verdict import verdict
+    from pipeline.evaluate.tasks.scorers import verdict
 
     log = run_task(tmp_path, "ragtruth", says(TEXT), epochs=8, judge=False, **RAGTRUTH)
     assert "consistent" not in figures(log)

@@ -108,7 +108,6 @@ def test_figures_and_intervals_are_those_of_before(
             "judge": judge.config(),
             "style": style,
             "limit": NUM_ITEMS,
-            "most_unread": 1,
             "cache": False,
             "audit_settings": AuditConfig(checks=CHECKS if name == "ragtruth" else ()),
         }

@@ -16,9 +16,7 @@ import typer
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from pipeline.evaluate.cost import Prices
-    from pipeline.evaluate.plan import EvaluationJob
-    from pipeline.evaluate.run import Outcome
+    from pipeline.evaluate.plan import EvaluationJob, Prices
 
 _tested = partial(typer.Option, rich_help_panel="The model under test")
 _judge = partial(typer.Option, rich_help_panel="The judge")
@@ -115,7 +113,7 @@ def evaluate(
     )
     if find_spec("inspect_ai") is None:
         raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
-    from pipeline.evaluate.cost import Prices
+    from pipeline.evaluate.plan import Prices
 
     prices = Prices(
         model_in=model_price_in, model_out=model_price_out, judge_in=price_in, judge_out=price_out
@@ -124,7 +122,14 @@ def evaluate(
         warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow, overwrite=overwrite)
         _expect(job, prices)
     else:
-        _evaluate(job, prices, html=html, compared=compare, mlflow=mlflow, mlflow_run=mlflow_run)
+        warn_ignored(
+            "without --dry-run",
+            price_in=price_in,
+            price_out=price_out,
+            model_price_in=model_price_in,
+            model_price_out=model_price_out,
+        )
+        _evaluate(job, html=html, compared=compare, mlflow=mlflow, mlflow_run=mlflow_run)
 
 
 def best(
@@ -137,26 +142,23 @@ def best(
     from rich.console import Console
 
     from pipeline.evaluate.compare import choose_best
-    from pipeline.evaluate.terminal import print_choice
+    from pipeline.evaluate.report import print_choice
 
     print_choice(choose_best(evaluations), Console())
 
 
 def _expect(job: EvaluationJob, prices: Prices) -> None:
     """Prints what an evaluation will take."""
-    import asyncio
-
     from rich.console import Console
 
-    from pipeline.evaluate.cost import expect
-    from pipeline.evaluate.terminal import print_expected
+    from pipeline.evaluate.plan import expect
+    from pipeline.evaluate.report import print_expected
 
-    print_expected(asyncio.run(expect(job)), prices, Console())
+    print_expected(expect(job), prices, Console())
 
 
 def _evaluate(
     job: EvaluationJob,
-    prices: Prices,
     *,
     html: Path | None,
     compared: Path | None,
@@ -168,9 +170,9 @@ def _evaluate(
 
     from pipeline.evaluate.compare import compare
     from pipeline.evaluate.plan import Stage
-    from pipeline.evaluate.results import read_all_results, read_manifest
+    from pipeline.evaluate.report import print_manifest
+    from pipeline.evaluate.results import read_manifest
     from pipeline.evaluate.run import run_evaluation
-    from pipeline.evaluate.terminal import print_manifest
 
     if compared is not None:
         read_manifest(compared)  # before anything is spent
@@ -182,11 +184,9 @@ def _evaluate(
         fail(f"stopped; {job.out} keeps what is done, and the same command goes on", code=130)
     manifest = outcome.manifest
     if manifest is None:
-        print(f"{_spent(outcome, prices)}; {job.out} keeps it, and --only judge goes on")
+        print(f"{outcome.num_tokens:,} tokens; {job.out} keeps the answers, and --only judge goes on")
         return
-    comparison = None
-    if compared is not None:
-        comparison = compare(manifest, read_all_results(job.out, manifest), compared)
+    comparison = compare(job.out, compared) if compared is not None else None
     print_manifest(manifest, comparison, console)
     log_dir = str(job.log_dir(Stage.JUDGE))
     if html is not None and viewer is not None:
@@ -201,19 +201,5 @@ def _evaluate(
 
         run_id = log_evaluation(mlflow, job, manifest, page=html, run_id=mlflow_run)
         print(f"MLflow run {run_id} at {mlflow}")
-    print(f"{_spent(outcome, prices)}: {', '.join(str(file) for file in files)}")
+    print(f"{outcome.num_tokens:,} tokens in this run: {', '.join(str(file) for file in files)}")
     print(f"Every item: inspect view --log-dir {log_dir}")
-
-
-def _spent(outcome: Outcome, prices: Prices) -> str:
-    """What this run asked for and paid."""
-    model, judge = outcome.model, outcome.judge
-    line = (
-        f"Asked the model {model.num_requests:,} times ({model.num_tokens:,} tokens) and the judge "
-        f"{judge.num_requests:,} times ({judge.num_tokens:,} tokens)"
-    )
-    if prices.are_given:
-        line += f", {prices.of(model.use, judge.use):,.2f} by the given prices"
-    failures = model.failures + judge.failures
-    failed = ", ".join(f"{number:,} {reason}" for reason, number in failures.items())
-    return line + (f"; failed: {failed}" if failed else "")

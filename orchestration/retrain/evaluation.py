@@ -13,7 +13,7 @@ from orchestration.retrain.job import EvaluationSettings
 from orchestration.retrain.records import Stage, StageRequest, StageResult
 from orchestration.retrain.training import MODEL, bring_weights
 from orchestration.settings.evaluate import evaluation_job, judge_config
-from pipeline.evaluate.plan import EvaluationJob, lacking_judge, read_benchmarks
+from pipeline.evaluate.plan import EvaluationJob, make_plan
 
 EVALUATION, LOGS = "evaluation", "evaluation-logs"
 _UNKNOWN = "candidate"  # weights that are not trained yet
@@ -40,7 +40,7 @@ def evaluate(attempt: Attempt) -> StageResult:
     if job.weights_sha256 != wanted:
         raise ValueError(f"{job.model.model}: holds other weights than {wanted}; remove the folder")
     outcome = run_evaluation(job, tell=attempt.tell)
-    manifest, tokens = outcome.manifest, outcome.model.num_tokens + outcome.judge.num_tokens
+    manifest, tokens = outcome.manifest, outcome.num_tokens
     assert manifest is not None, "model and judge were asked together"
     attempt.tell(label="evaluated", done=1, total=1, tokens=tokens, now=True)
     counts = [one.counts for one in manifest.benchmarks.values()]
@@ -120,9 +120,4 @@ def check_evaluation(given: EvaluationSettings) -> None:
     """
     nowhere = Path("evaluation")  # nothing is written
     planned = evaluation_of(given, _UNKNOWN, given.benchmarks, out=nowhere, logs=nowhere)
-    judged = lacking_judge(read_benchmarks(planned))
-    if judged:
-        raise ValueError(
-            f"evaluation.judge: missing; a model judges {', '.join(judged)}; give its url and model, or "
-            "leave the benchmark out"
-        )
+    make_plan(planned, option="evaluation.judge", fix="give its url and model, or leave the benchmark out")

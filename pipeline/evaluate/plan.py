@@ -1,4 +1,4 @@
-"""What an evaluation is of: the job as asked for, the items of its benchmarks, and digests of what decides.
+"""What an evaluation is of, and what it takes: the job as asked for, items of its benchmarks, tokens, money.
 
 The digest of a plan's part is the version of its Inspect task (`run.py`): what was made with other settings
 or of other files is never taken for it.
@@ -8,22 +8,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue
 
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
-from pipeline.evaluate.sampling import GENERATION, JUDGE_RETRIES, JUDGING, MOST_UNREAD, NUM_GENERATIONS
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings, Settings
 from reward.provenance import package_version
+from reward.samplers import Message
+from reward.types import TokenUse
 
 RESULTS_FILE, ITEMS_FILE = "results.json", "items.jsonl"
+# How model and judge are sampled: the paper's Table 6.
+GENERATION = SamplingSettings(temperature=0.6, top_p=0.95, top_k=20, max_tokens=8192, seed=0)
+NUM_GENERATIONS = 8
+JUDGING = SamplingSettings(temperature=0, max_tokens=2048, seed=0)
+JUDGE_RETRIES = 2
+# What a dry run assumes: English, and some answers and verdicts.
+CHARS_PER_TOKEN, ANSWER_TOKENS, VERDICT_TOKENS = 4, 300, 200
+# The settings that decide what a stage makes.
 _GENERATING = ("weights_sha256", "generation", "num_generations")
+_JUDGING = ("judge", "audit", "audit_settings")
 
 
 class Stage(StrEnum):
@@ -60,9 +69,6 @@ class EvaluationJob(Settings):
     judge_retries: int = Field(
         default=JUDGE_RETRIES, ge=0, le=10, description="Further questions after a useless reply."
     )
-    most_unread: float = Field(
-        default=MOST_UNREAD, gt=0, le=1, description="Share of useless replies at which judging stops."
-    )
     audit: AuditKind = AuditKind.LEXICAL
     audit_settings: AuditConfig = AuditConfig()
     limit: int | None = Field(default=None, ge=1, description="First items of each benchmark only.")
@@ -71,12 +77,6 @@ class EvaluationJob(Settings):
     logs: Path | None = Field(default=None, description="Inspect's logs; None: `logs` in `out`.")
     only: Stage | None = Field(default=None, description="This stage alone; the other one later.")
     overwrite: bool = False
-
-    @model_validator(mode="after")
-    def _auditor_is_there(self) -> Self:
-        if self.audit is AuditKind.MODEL and self.judge is None and self.only is not Stage.GENERATE:
-            raise ValueError("audit: model needs a judge, whose model audits; give one or use lexical")
-        return self
 
     @property
     def results_path(self) -> Path:
@@ -87,13 +87,13 @@ class EvaluationJob(Settings):
         """Where Inspect keeps a stage's logs."""
         return (self.logs or self.out / "logs") / stage.value
 
-    def kept(self, *names: str) -> dict[str, JsonValue]:
-        """Some settings, as results and digests have them."""
-        return self.model_dump(mode="json", include=set(names))
-
-    def judge_settings(self) -> dict[str, JsonValue] | None:
-        """The same of the judge, if there is one."""
-        return {"model": self.judge.model, **self.kept("judging", "judge_retries")} if self.judge else None
+    def settings(self, *, is_judged: bool) -> dict[str, JsonValue]:
+        """Everything that can change a figure: not where a model runs, nor how many requests run at once."""
+        named = (*_GENERATING, "judging", "judge_retries", "audit", "audit_settings", "limit")
+        kept = self.model_dump(mode="json", include=set(named))
+        judging = {name: kept.pop(name) for name in ("judging", "judge_retries")}
+        judge = {"model": self.judge.model, **judging} if self.judge and is_judged else None
+        return {"version": package_version(), "model": self.model.model, "judge": judge, **kept}
 
 
 @dataclass(frozen=True)
@@ -113,89 +113,126 @@ class PlannedBenchmark:
         return self.items[: self.job.limit]
 
     @property
-    def prompts_each(self) -> int:
-        """Prompts of an item, which is the same number for all."""
-        return len(self.prompts(self.items[0]))
-
-    @property
-    def is_given(self) -> bool:
-        """Whether answers are given, so that it measures the judge and nothing is asked of the model."""
-        return self.prompts(self.items[0])[0].given is not None
+    def is_judged(self) -> bool:
+        """Whether a judge is asked; else rules read all of it."""
+        return self.benchmark.verdict is not None
 
     @property
     def num_answers(self) -> int:
         """Of the items that take part, given ones too."""
-        each = self.prompts_each if self.is_given else self.prompts_each * self.job.num_generations
-        return len(self.asked) * each
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether a judge is asked of any generation, or rules read all of them."""
-        item = self.items[0]
-        return self.benchmark.judge_request(item, self.prompts(item)[0], "") is not None
+        each = 1 if self.benchmark.is_given else self.job.num_generations
+        return len(self.asked) * len(self.prompts(self.items[0])) * each
 
     def prompts(self, item: Item) -> Sequence[Prompt]:
-        """The chats of an item."""
+        """The chats of an item, as many for each."""
         return self.benchmark.prompts(item, self.style)
 
     def sha256(self, items: Sequence[Item]) -> str:
         """Of items and the benchmark's prompts."""
-        content: list[JsonValue] = [item.model_dump(mode="json") for item in items]
-        return digest(self.benchmark.card.prompt_digest, content)
+        return digest(self.benchmark.card.prompt_digest, [item.model_dump(mode="json") for item in items])
 
     def version(self, stage: Stage) -> str:
         """Digest of everything but the limit that decides what a stage makes of it."""
-        job = self.job
-        model = job.weights_sha256 or job.model.model
-        made = digest(model, self.style.value, job.kept(*_GENERATING), self.sha256(self.items))
-        if stage is Stage.GENERATE:
-            return made
-        audits = list(job.kept("audit", "audit_settings").values())
-        return digest(made, job.judge_settings() if self.is_judged else None, audits)
+        settings = self.job.settings(is_judged=self.is_judged)
+        names = _GENERATING if stage is Stage.GENERATE else (*_GENERATING, *_JUDGING)
+        model = self.job.weights_sha256 or self.job.model.model
+        return digest(
+            model, self.style.value, self.sha256(self.items), {name: settings[name] for name in names}
+        )
 
 
-def settings_of(job: EvaluationJob, planned: Sequence[PlannedBenchmark]) -> dict[str, JsonValue]:
-    """Everything that can change a figure: not where a model runs, nor how many requests run at once."""
-    return {
-        "version": package_version(),
-        "model": job.model.model,
-        **job.kept(*_GENERATING),
-        "judge": job.judge_settings() if any(one.is_judged for one in planned) else None,
-        **job.kept("audit", "audit_settings", "limit"),
-    }
-
-
-def make_plan(job: EvaluationJob) -> list[PlannedBenchmark]:
+def make_plan(
+    job: EvaluationJob,
+    *,
+    option: str = "--judge",
+    fix: str = "give --judge and --judge-model, or --only generate",
+) -> list[PlannedBenchmark]:
     """Reads the items of every benchmark, and demands a judge where one is needed.
+
+    `option` is the one by which a user gives a judge, and `fix` what else a user can do.
 
     Raises:
         FileNotFoundError: a benchmark's files are not there.
         ValueError: a benchmark is not known, cannot be asked in this style or lacks a judge; or a bad row.
-    """
-    planned = read_benchmarks(job)
-    if (judged := lacking_judge(planned)) and job.only is not Stage.GENERATE:
-        fix = "give --judge and --judge-model, or --only generate"
-        raise ValueError(f"--judge: missing; a model judges {', '.join(judged)}; {fix}")
-    return planned
-
-
-def read_benchmarks(job: EvaluationJob) -> list[PlannedBenchmark]:
-    """Reads the items of every benchmark.
-
-    Raises:
-        FileNotFoundError, ValueError: as `make_plan`, which also demands a judge.
     """
     planned = []
     for name, path in job.benchmarks.items():
         benchmark = make_benchmark(name)
         style = benchmark.style_of(job.style)
         planned.append(PlannedBenchmark(job, name, path, benchmark, style, benchmark.read_items(path)))
+    judged = [one.name for one in planned if one.is_judged or job.audit is AuditKind.MODEL]
+    if judged and job.judge is None and job.only is not Stage.GENERATE:
+        raise ValueError(f"{option}: missing; a model judges {', '.join(judged)}; {fix}")
     return planned
 
 
-def lacking_judge(planned: Sequence[PlannedBenchmark]) -> list[str]:
-    """Names of the benchmarks that a model must judge, where their job has none."""
-    return [one.name for one in planned if one.is_judged and one.job.judge is None]
+class Prices(Settings):
+    """Money per million tokens, in whatever currency."""
+
+    model_in: float = 0.0
+    model_out: float = 0.0
+    judge_in: float = 0.0
+    judge_out: float = 0.0
+
+    @property
+    def are_given(self) -> bool:
+        """Whether there is anything to multiply with."""
+        return any((self.model_in, self.model_out, self.judge_in, self.judge_out))
+
+    def of(self, model: TokenUse, judge: TokenUse) -> float:
+        """What model and judge cost."""
+        model_cost = model.num_prompt * self.model_in + model.num_completion * self.model_out
+        judge_cost = judge.num_prompt * self.judge_in + judge.num_completion * self.judge_out
+        return (model_cost + judge_cost) / 1_000_000
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is asked of one benchmark."""
+
+    name: str
+    num_items: int
+    num_answers: int  # requests to the model
+    num_judgements: int  # questions to the judge, without retries
+    model: TokenUse
+    judge: TokenUse
+
+
+def expect(job: EvaluationJob) -> list[Expected]:
+    """What a whole evaluation asks, by benchmark; nothing is asked of a model, and nothing written.
+
+    Raises:
+        FileNotFoundError: a benchmark's files are not there.
+        ValueError: a row or a setting cannot be used.
+    """
+    return [_expected(one) for one in make_plan(job)]
+
+
+def _expected(one: PlannedBenchmark) -> Expected:
+    prompts = [(item, prompt) for item in one.asked for prompt in one.prompts(item)]
+    questions = [one.benchmark.judge_request(item, prompt, prompt.given or "") for item, prompt in prompts]
+    num_answers = 0 if one.benchmark.is_given else one.num_answers
+    num_judgements = one.num_answers if one.is_judged else 0
+    per_question = _mean_tokens(request.messages for request in questions if request)
+    if not one.benchmark.is_given:
+        per_question += ANSWER_TOKENS
+    return Expected(
+        name=one.name,
+        num_items=len(one.asked),
+        num_answers=num_answers,
+        num_judgements=num_judgements,
+        model=_use(num_answers, _mean_tokens(prompt.messages for _, prompt in prompts), ANSWER_TOKENS),
+        judge=_use(num_judgements, per_question, VERDICT_TOKENS),
+    )
+
+
+def _use(number: int, read: float, written: int) -> TokenUse:
+    return TokenUse(num_prompt=round(number * read), num_completion=number * written)
+
+
+def _mean_tokens(chats: Iterable[Sequence[Message]]) -> float:
+    lengths = [sum(len(message["content"]) for message in chat) / CHARS_PER_TOKEN for chat in chats]
+    return sum(lengths) / len(lengths) if lengths else 0.0
 
 
 def digest(*parts: JsonValue) -> str:

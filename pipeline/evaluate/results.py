@@ -13,8 +13,8 @@ from pydantic import Field, JsonValue, ValidationError
 
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
 from pipeline.evaluate.judge_agreement import HUMAN, JudgeAgreement, judge_agreement
-from pipeline.evaluate.majority import Judgement
-from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, PlannedBenchmark, digest, settings_of
+from pipeline.evaluate.majority import Judged
+from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, PlannedBenchmark, digest
 from pipeline.evaluate.statistics import (
     OVERALL,
     Estimate,
@@ -26,24 +26,24 @@ from pipeline.evaluate.statistics import (
 )
 from reward.offline.files import file_sha256, replace_file
 from reward.offline.rows import read_records
-from reward.types import Record, TokenUse, Verdict
+from reward.types import Outcome, Record, TokenUse, Verdict
+
+TOO_LONG = "model_length"  # Inspect's word for a prompt that does not fit
 
 
-class JudgedGeneration(Record):
+class JudgedGeneration(Judged):
     """One generation and everything that was said of it."""
 
     prompt: str = Field(description="Name of the prompt.")
     text: str
     is_cut: bool = Field(default=False, description="At the most tokens.")
-    judgement: Judgement | None = None
-    reply: str | None = Field(default=None, description="The judge's last; None where no judge was asked.")
     verdict: Verdict | None = Field(default=None, description="Of the audit of its numbers.")
 
 
 class ItemResult(ItemScores):
     """One item's scores and what they rest on."""
 
-    failure: str = Field(default="", description="Why a generation is missing.")
+    failures: tuple[str, ...] = Field(default=(), description="Why generations are missing.")
     generations: tuple[JudgedGeneration, ...] = ()
 
 
@@ -77,12 +77,33 @@ class Counts(Record):
         return [f"{Counts.model_fields[name].description}: {n:,}" for name, n in found.items() if n]
 
 
+def count(items: Sequence[ItemResult], *, model_use: TokenUse | None, judge_use: TokenUse | None) -> Counts:
+    """Counts what items rest on."""
+    generations = [one for item in items for one in item.generations]
+    failures = [one for item in items for one in item.failures]
+    unread = [bool(one.replies) for one in generations if one.judgement is None]
+    audits = [one.verdict.outcome for one in generations if one.verdict is not None]
+    return Counts(
+        num_items=len(items),
+        num_generations=len(generations),
+        num_truncated=sum(one.is_cut for one in generations),
+        num_too_long=failures.count(TOO_LONG),
+        num_failed=len(failures) - failures.count(TOO_LONG),
+        num_judgements=len(generations) - len(unread),
+        num_unread=unread.count(True),
+        num_unjudged=unread.count(False),
+        num_retries=sum(len(one.replies[1:]) for one in generations),
+        num_unaudited=audits.count(Outcome.UNSCORED),
+        model_use=model_use,
+        judge_use=judge_use,
+    )
+
+
 class BenchmarkFigures(Record):
     """What one benchmark found."""
 
     card: BenchmarkCard
     source: str
-    source_sha256: str | None = Field(description="Of the official file; None of a folder.")
     items_sha256: str = Field(description="Of the items and prompts, as they were read.")
     results_sha256: str = Field(description="Of items.jsonl.")
     style: PromptStyle
@@ -128,16 +149,11 @@ class Manifest(Record):
 def write_results(
     planned: Sequence[PlannedBenchmark], found: Mapping[str, tuple[Sequence[ItemResult], Counts]]
 ) -> Manifest:
-    """Writes the items, works all figures out, and writes them last.
-
-    Args:
-        planned: What was evaluated.
-        found: The results of each benchmark, and what they rest on.
-    """
+    """Writes the items of each benchmark, works all figures out, and writes them last."""
     job = planned[0].job
     for name, (items, _) in found.items():
         replace_file(job.out / name / ITEMS_FILE, (f"{one.model_dump_json()}\n" for one in items))
-    settings = settings_of(job, planned)
+    settings = job.settings(is_judged=any(one.is_judged for one in planned))
     benchmarks = {one.name: _figures(one, *found[one.name]) for one in planned}
     primary = {name: one.primary for name, one in benchmarks.items() if not one.is_calibration}
     manifest = Manifest(
@@ -185,18 +201,16 @@ def read_all_results(folder: Path, manifest: Manifest) -> dict[str, list[ItemRes
 
 
 def _figures(one: PlannedBenchmark, found: Sequence[ItemResult], counts: Counts) -> BenchmarkFigures:
-    path = one.path
     labelled = any(HUMAN in item.scores for item in found)
     parts: dict[str, Sequence[ItemScores]] = {OVERALL: found, **group_by_slice(found)} if labelled else {}
     return BenchmarkFigures(
         card=one.benchmark.card,
-        source=str(path),
-        source_sha256=file_sha256(path) if path.is_file() else None,
+        source=str(one.path),
         items_sha256=one.sha256(one.asked),
         results_sha256=file_sha256(one.job.out / one.name / ITEMS_FILE),
         style=one.style,
         is_judged=one.is_judged,
-        is_calibration=one.is_given,
+        is_calibration=one.benchmark.is_given,
         estimates=estimates_by_slice(found),
         agreement={name: judge_agreement(part) for name, part in parts.items()},
         counts=counts,

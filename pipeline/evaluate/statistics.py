@@ -83,17 +83,11 @@ def estimates(items: Iterable[ItemScores]) -> dict[str, Estimate]:
     """
     items = list(_by_id(items).values())
     names = list(dict.fromkeys(name for item in items for name in item.scores))
-    counts: dict[str, list[int]] = defaultdict(lambda: [0] * (2 * len(names)))  # a cluster's items and sums
-    for item in items:
-        for place, name in enumerate(names):
-            if (score := item.scores.get(name)) is not None:
-                counts[item.cluster][2 * place] += _UNIT
-                counts[item.cluster][2 * place + 1] += round(_checked(score, name) * _UNIT)
-
-    def means(sums: Sequence[int]) -> dict[str, float | None]:
-        return {name: share(sums[2 * place + 1], sums[2 * place]) for place, name in enumerate(names)}
-
-    intervals = bootstrap(list(counts.values()), means)
+    sums = _summed((item.cluster, [item.scores.get(name) for name in names]) for item in items)
+    intervals = bootstrap(
+        sums,
+        lambda sums: {name: share(sums[2 * place + 1], sums[2 * place]) for place, name in enumerate(names)},
+    )
     return {
         name: _estimate([(one.cluster, one.scores.get(name)) for one in items], intervals.get(name))
         for name in names
@@ -119,12 +113,6 @@ def paired_difference(
 ) -> PairedDifference:
     """Compares one score of two models on the items that both have.
 
-    Args:
-        baseline: Scores of one model.
-        candidate: Of the other one.
-        score: Which score.
-        level: Of the interval.
-
     Raises:
         ValueError: an item occurs twice, a score lies outside [0, 1], or the models have no item in common,
             or an item is of another document in the other model's scores.
@@ -139,15 +127,10 @@ def paired_difference(
         if before[item].cluster != after[item].cluster:
             raise ValueError(f"item {item!r}: its documents differ; evaluate both on the same files")
         if old is not None and new is not None:
-            pairs.append((before[item].cluster, _checked(old, score), _checked(new, score)))
+            pairs.append((before[item].cluster, old, new))
     pairs.sort()  # sets have no order, and the same scores must give the same interval
-    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for cluster, old, new in pairs:
-        for place, value in enumerate((_UNIT, round(old * _UNIT), round(new * _UNIT))):
-            counts[cluster][place] += value
-    found = bootstrap(
-        list(counts.values()), lambda sums: {score: share(sums[2] - sums[1], sums[0])}, level=level
-    )
+    sums = _summed((cluster, [old, new]) for cluster, old, new in pairs)
+    found = bootstrap(sums, lambda sums: {score: share(sums[3] - sums[1], sums[0])}, level=level)
     changes = _estimate([(cluster, new - old) for cluster, old, new in pairs])
     num_unpaired = len(before.keys() | after.keys()) - len(pairs)
     return PairedDifference(
@@ -161,10 +144,11 @@ def macro_average(parts: Mapping[str, Estimate | None]) -> MacroAverage:
     """Averages a figure, or a paired difference, of each benchmark; None: it has none."""
     values = {name: part.value if part else None for name, part in parts.items()}
     errors = [part.standard_error if part else None for part in parts.values()]
-    value = _mean_of_all(list(values.values()))
-    squares = _mean_of_all([None if error is None else error**2 for error in errors])
-    error = math.sqrt(squares / len(errors)) if squares is not None else None
-    interval = None
+    value = error = interval = None
+    if None not in values.values():
+        value = _mean([one for one in values.values() if one is not None])
+    if None not in errors and errors:
+        error = math.hypot(*(one for one in errors if one is not None)) / len(errors)
     if value is not None and error is not None:
         interval = Interval(low=value - _Z * error, high=value + _Z * error)
     few = [f"{name}: {part.warning}" for name, part in parts.items() if part and part.warning]
@@ -212,6 +196,21 @@ def _estimate(scores: Sequence[tuple[str, float | None]], interval: Interval | N
     )
 
 
+def _summed(rows: Iterable[tuple[str, Sequence[float | None]]]) -> list[list[int]]:
+    """By cluster, of each score how many items have it and their sum."""
+    found: dict[str, list[int]] = {}
+    for cluster, scores in rows:
+        for place, score in enumerate(scores):
+            if score is None:
+                continue
+            if not 0 <= score <= 1:  # NaN too
+                raise ValueError(f"{score!r} lies outside [0, 1]; a score that is missing is None")
+            counts = found.setdefault(cluster, [0] * (2 * len(scores)))
+            counts[2 * place] += _UNIT
+            counts[2 * place + 1] += round(score * _UNIT)
+    return list(found.values())
+
+
 def _by_id(items: Iterable[ItemScores]) -> dict[str, ItemScores]:
     found: dict[str, ItemScores] = {}
     for one in items:
@@ -221,16 +220,5 @@ def _by_id(items: Iterable[ItemScores]) -> dict[str, ItemScores]:
     return found
 
 
-def _checked(score: float, name: str) -> float:
-    if not 0 <= score <= 1:  # NaN too
-        raise ValueError(f"{name}: {score!r} lies outside [0, 1]; a score that is missing is None")
-    return score
-
-
 def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
-
-
-def _mean_of_all(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return _mean(known) if len(known) == len(values) else None

@@ -11,7 +11,6 @@ evaluation's folder says where, and the same evaluation is not logged a second t
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from pathlib import Path
@@ -20,7 +19,7 @@ from pipeline.evaluate.compare import figure_lines
 from pipeline.evaluate.plan import ITEMS_FILE, EvaluationJob
 from pipeline.evaluate.results import Manifest
 from pipeline.evaluate.weights import refuse_pickles
-from pipeline.record.tracking import finish_mlflow_run, flatten, start_mlflow_run
+from pipeline.record.tracking import flatten, reached, start_mlflow_run
 from reward.offline.files import file_sha256, replace_file
 
 LOGGED_FILE = "mlflow.json"
@@ -44,18 +43,34 @@ def log_evaluation(
     Raises:
         ValueError: the server or the run cannot be reached.
     """
-    from mlflow.exceptions import MlflowException
+    from mlflow.entities import Metric, Param
 
     path, wanted = job.out / LOGGED_FILE, {"uri": uri, "results_sha256": file_sha256(job.results_path)}
     done = json.loads(path.read_bytes()) if path.is_file() else {}
     if wanted.items() <= done.items() and run_id in (None, done["run_id"]):
         return str(done["run_id"])
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-    try:
-        target = _log(uri, job, manifest, page=page, run_id=run_id)
-    except MlflowException as error:
-        problem = " ".join(str(error).split())
-        raise ValueError(f"--mlflow {uri}: {problem:.200}; fix the address or the run") from error
+    params = flatten(dict(manifest.settings)) | {"settings_sha256": manifest.settings_sha256}
+    for name, one in manifest.benchmarks.items():
+        params |= {f"{name}.items_sha256": one.items_sha256, f"{name}.style": one.style.value}
+    target = run_id or start_mlflow_run(
+        tracking_uri=uri,
+        artifact_root=job.out / "mlflow-artifacts",
+        experiment=_EXPERIMENT,
+        name=Path(manifest.model).name,
+        params=params,
+    )
+    with reached(uri, "--mlflow", fix="fix the address or the run") as client:
+        if run_id is not None:  # whose own parameters may have these names
+            named = [Param(f"evaluation.{key}", str(params[key])[:_MOST_PARAM_CHARS]) for key in params]
+            client.log_batch(target, params=named)
+        now = int(time.time() * 1000)
+        client.log_batch(target, metrics=[Metric(*one, now, 0) for one in metrics_of(manifest).items()])
+        for name in manifest.benchmarks:
+            client.log_artifact(target, str(job.out / name / ITEMS_FILE), f"{_ARTIFACTS}/{name}")
+        for file in filter(None, (job.results_path, page)):
+            client.log_artifact(target, str(file), _ARTIFACTS)
+        if run_id is None:
+            client.set_terminated(target)
     replace_file(path, json.dumps({**wanted, "run_id": target}, indent=2) + "\n")
     return target
 
@@ -97,35 +112,3 @@ def metrics_of(manifest: Manifest) -> dict[str, float]:
         counts = one.counts.model_dump(exclude={"model_use", "judge_use"})
         found |= {f"{name}/{count}": float(number) for count, number in counts.items()}
     return {_NOT_IN_A_NAME.sub("_", name): value for name, value in found.items() if value is not None}
-
-
-def _log(uri: str, job: EvaluationJob, manifest: Manifest, *, page: Path | None, run_id: str | None) -> str:
-    from mlflow import MlflowClient
-    from mlflow.entities import Metric, Param
-
-    params = flatten(dict(manifest.settings)) | {"settings_sha256": manifest.settings_sha256}
-    for name, one in manifest.benchmarks.items():
-        about = (one.items_sha256, one.card.prompt_digest, one.style.value, one.card.licence)
-        keys = ("items_sha256", "prompt_digest", "style", "licence")
-        params |= {f"{name}.{key}": value for key, value in zip(keys, about, strict=True)}
-    client, target = MlflowClient(uri), run_id
-    if target is None:
-        target = start_mlflow_run(
-            tracking_uri=uri,
-            artifact_root=job.out / "mlflow-artifacts",
-            experiment=_EXPERIMENT,
-            name=Path(manifest.model).name,
-            params=params,
-        )
-    else:
-        named = {f"evaluation.{key}": str(value)[:_MOST_PARAM_CHARS] for key, value in params.items()}
-        client.log_batch(target, params=[Param(*one) for one in named.items()])
-    now = int(time.time() * 1000)
-    client.log_batch(target, metrics=[Metric(*one, now, 0) for one in metrics_of(manifest).items()])
-    files = {f"{_ARTIFACTS}/{name}": job.out / name / ITEMS_FILE for name in manifest.benchmarks}
-    for folder, file in [*files.items(), (_ARTIFACTS, job.results_path), (_ARTIFACTS, page)]:
-        if file is not None:
-            client.log_artifact(target, str(file), artifact_path=folder)
-    if run_id is None:
-        finish_mlflow_run(uri, target, status="FINISHED")
-    return target

@@ -68,9 +68,7 @@ def _rows_of(recipe: Recipe) -> tuple[list[RagQuery], dict[str, tuple[str, ...]]
     num, path = recipe.held_out.num_rows, recipe.held_out.path
     if path is not None:
         raws = PlainRow.raw_rows(path)
-        rows = [
-            (parse_row(raw, PlainRow), raw.place) for raw, _ in zip(raws, range(num), strict=False)
-        ]
+        rows = [(parse_row(raw, PlainRow), raw.place) for raw, _ in zip(raws, range(num), strict=False)]
         answers = {row.id: row.answers for row, _ in rows if row.answers}
         return [query for row, place in rows for query in row.queries(place)], answers
     if recipe.data.source == "tiny":

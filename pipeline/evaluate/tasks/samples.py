@@ -1,4 +1,4 @@
-"""A benchmark's items as Inspect's samples, and back.
+"""A benchmark's items as Inspect's samples, and the solvers by which they are answered.
 
 The item is in the sample's metadata, so that a log can be scored again (`inspect score`) without the
 benchmark's files. Neither references nor people's labels are ever in what the model is asked.
@@ -6,27 +6,51 @@ benchmark's files. Neither references nor people's labels are ever in what the m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalSample
 from inspect_ai.model import (
+    ChatCompletionChoice,
     ChatMessage,
     ChatMessageAssistant,
     ChatMessageSystem,
     ChatMessageUser,
     ModelOutput,
 )
-from inspect_ai.solver import TaskState
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
-from reward.samplers import Message
+from pipeline.evaluate.plan import GENERATION
+from reward.samplers import Message, SamplerError
 
 NO_RESPONSE = "no_response"
 _NO_ANSWER = ("content_filter", "model_length")  # the text is then the provider's or cut short, not an answer
 _MESSAGES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+_TAKES_TOP_K = ("vllm", "sglang")  # as a field of the body; Inspect itself sends none to such servers
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+def of_march(function: _F) -> _F:
+    """Keeps a name such as `march/ragtruth` in Inspect's registry; comes below Inspect's decorator.
+
+    Inspect puts the top-level package of a function's module before its name (`pipeline/`), but only in a
+    wheel and not in an editable install. A function of a module that does not exist keeps its name.
+    """
+    function.__module__ = "march"
+    return function
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What the model wrote to one prompt."""
+
+    text: str
+    failure: str = ""  # why there is no answer: then the text is none, and is never scored
+    is_cut: bool = False  # at the most tokens
 
 
 @dataclass(frozen=True)
@@ -42,14 +66,9 @@ class Asked:
         """What every score says of its item, for figures by slice and by document."""
         return {"benchmark": self.benchmark.card.name, "slice": self.item.slice, "cluster": self.item.cluster}
 
-
-@dataclass(frozen=True)
-class Generation:
-    """What the model wrote to one prompt."""
-
-    text: str
-    failure: str = ""  # why there is no answer: then the text is none, and is never scored
-    is_cut: bool = False  # at the most tokens
+    def answers(self, output: ModelOutput) -> dict[str, Generation]:
+        """What the model wrote, by prompt: the output has a choice for each."""
+        return {prompt.name: generation_of(output, place) for place, prompt in enumerate(self.prompts)}
 
 
 def make_sample(benchmark: Benchmark, item: Item, style: PromptStyle) -> Sample:
@@ -75,11 +94,6 @@ def chat(messages: Iterable[Message]) -> list[ChatMessage]:
     return [_MESSAGES[one["role"]](content=one["content"]) for one in messages]
 
 
-def generations_of(state: TaskState | EvalSample, prompts: Sequence[Prompt]) -> dict[str, Generation]:
-    """What the model wrote, by prompt: the output has a choice for each."""
-    return {prompt.name: generation_of(state.output, place) for place, prompt in enumerate(prompts)}
-
-
 def generation_of(output: ModelOutput, place: int = 0) -> Generation:
     """A choice's text; or why it is no answer, as with a prompt that does not fit the model."""
     if place >= len(output.choices):
@@ -88,3 +102,49 @@ def generation_of(output: ModelOutput, place: int = 0) -> Generation:
     if output.error or choice.stop_reason in _NO_ANSWER:
         return Generation("", choice.stop_reason)
     return Generation(choice.message.text, is_cut=choice.stop_reason == "max_tokens")
+
+
+@solver(name="march/answers")
+@of_march
+def answers(seed: int | None = 0) -> Solver:
+    """Asks the model every prompt of an item.
+
+    Args:
+        seed: Of the first epoch; each further one has the next. None: of none.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        body = {"top_k": GENERATION.top_k} if state.model.api in _TAKES_TOP_K else None
+        shown, choices = list[ChatMessage](), list[ChatCompletionChoice]()
+        for prompt in asked_of(state).prompts:
+            if prompt.given is not None:  # only the judge is measured
+                state.output = ModelOutput.from_content("given", prompt.given)
+                state.messages = [ChatMessageUser(content=state.input_text), state.output.message]
+            else:
+                state.messages = chat(prompt.messages)
+                epoch_seed = None if seed is None else seed + state.epoch - 1
+                state = await generate(state, seed=epoch_seed, extra_body=body)
+            shown += state.messages
+            choices += state.output.choices
+        state.messages, state.output.choices = shown, choices
+        return state
+
+    return solve
+
+
+def answered(samples: Mapping[tuple[str, int], EvalSample]) -> Solver:
+    """Takes the answers of an earlier log, by item and epoch: they are judged apart from the model."""
+
+    @solver(name="march/answered")
+    @of_march
+    def taken() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            found = samples.get((str(state.sample_id), state.epoch))
+            if found is None:
+                raise SamplerError(NO_RESPONSE, "the model has given no answer")
+            state.messages, state.output = found.messages, found.output
+            return state
+
+        return solve
+
+    return taken()
