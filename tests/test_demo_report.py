@@ -30,7 +30,10 @@ NUM_ROWS = 40
 CONTRACT = {
     "seed", "steps", "oracle_faithfulness_before", "oracle_faithfulness_after", "false_accept_before",
     "false_accept_after", "checker_accuracy_before", "checker_accuracy_after", "reward_before",
-    "reward_after", "num_checker_trajectories", "wall_s", "mlflow_run_id",
+    "reward_after", "num_checker_trajectories", "wall_s", "mlflow_run_id", "model", "preset", "rows_held_out",
+    "intervals", "solver_right_before", "solver_right_after", "checker_right_before", "checker_right_after",
+    "proposer_covers_before", "proposer_covers_after", "unscored_before", "unscored_after",
+    "claims_per_answer_before", "claims_per_answer_after",
 }  # fmt: skip
 
 

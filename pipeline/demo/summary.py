@@ -18,7 +18,7 @@ class Summary(Record, extra="allow"):
     """`summary.json`: the demo's result for programs.
 
     Beside these fields it has each of `MEASURES` as `NAME_before` and `NAME_after`: shares in [0, 1], or
-    means an answer; null where no answer says anything of it.
+    means an answer; null where no answer says anything of it. `checker_accuracy` is `checker_right`, too.
     """
 
     recipe: str = Field(default="tiny", description="Name or path, as `march train` takes it.")
@@ -43,7 +43,8 @@ class Summary(Record, extra="allow"):
 def paired(before: Evaluation, after: Evaluation) -> dict[str, Estimate | None]:
     """The figures as the summary names them."""
     both = (("before", before), ("after", after))
-    return {f"{name}_{when}": measured.figures[name] for name in MEASURES for when, measured in both}
+    names = {name: name for name in MEASURES} | {"checker_right": "checker_accuracy"}
+    return {f"{name}_{when}": one.figures[figure] for name, figure in names.items() for when, one in both}
 
 
 def first_model(recipe: Recipe) -> str:
