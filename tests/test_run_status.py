@@ -17,7 +17,14 @@ from pipeline import train as training
 from pipeline.data.prepare import Manifest
 from pipeline.launch.failures import ERROR_FILE
 from pipeline.record.run import RESULT_FILE, RunState, TrainingFailedError
-from pipeline.record.run_status import ENDED_TAG, EXIT_CODE_TAG, GUARDS_TAG, RESTARTS_TAG
+from pipeline.record.run_status import (
+    ENDED_TAG,
+    EXIT_CODE_TAG,
+    GUARDS_TAG,
+    RESTARTS_TAG,
+    note_status,
+    read_status,
+)
 from pipeline.record.tracking import read_steps
 from pipeline.redaction import one_line
 from pipeline.settings.recipe import TINY_POLICY
@@ -218,3 +225,16 @@ def test_a_message_is_one_bounded_line_without_secrets(monkeypatch: pytest.Monke
     said = one_line(f"the key\n {SECRET} of postgresql://me:pw@db/x?password=pw&a=1 token=abc " + "x" * 1000)
     assert said.startswith("the key *** of postgresql://db/x?password=***&a=1 token=*** xxx")
     assert len(said) == 500
+
+
+def test_two_statuses_of_one_millisecond_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 1_700_000_000_000_000_000)
+    timestamps = []
+    for status in ("RUNNING", "FAILED"):
+        note_status(tmp_path, status)
+        noted = read_status(tmp_path)
+        assert noted is not None and noted.status == status
+        timestamps.append(noted.timestamp)
+    assert timestamps[0] < timestamps[1], "the second would count as sent"

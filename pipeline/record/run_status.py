@@ -30,7 +30,9 @@ def note_status(folder: Path, status: str, tags: dict[str, str] | None = None) -
     before = read_status(folder)
     kept = before.tags if before else {}
     kept = {name: value for name, value in kept.items() if name not in (ENDED_TAG, EXIT_CODE_TAG)}
-    now = Status(status=status, tags=kept | (tags or {}), timestamp=time.time_ns() // 1_000_000)
+    # What was sent is known by its time, so two in one millisecond must differ.
+    timestamp = max(time.time_ns() // 1_000_000, before.timestamp + 1 if before else 0)
+    now = Status(status=status, tags=kept | (tags or {}), timestamp=timestamp)
     write_atomically(folder / STATUS_FILE, now.model_dump_json() + "\n")
 
 
