@@ -110,7 +110,7 @@ def test_a_person_has_the_last_word(place: Place, capsys: pytest.CaptureFixture[
     place.policy.write_text(POLICY % ", approval: {required: true, by_another: true}")
     assert place.promote(1, None, "--by", "ann") == 0
     assert place.aliases() == {"candidate": "3"}
-    approve = ["model", "approve", place.model, 1, *place.common]
+    approve = ["model", "approve", place.model, 1, *place.common[:4]]
     assert "another one must approve it" in refused(capsys, *approve, "--by", "ann")
     assert march(*approve, "--by", "bob") == 0
     assert place.aliases()["champion"] == "1"
@@ -119,9 +119,8 @@ def test_a_person_has_the_last_word(place: Place, capsys: pytest.CaptureFixture[
         march("model", "reject", place.model, 2, *place.common[:4], "--by", "bob", "--reason", "not now") == 0
     )
     capsys.readouterr()
-    assert "does not wait" in refused(
-        capsys, "model", "approve", place.model, 2, *place.common, "--by", "bob"
-    )
+    again = ["model", "approve", place.model, 2, *place.common[:4], "--by", "bob"]
+    assert "does not wait" in refused(capsys, *again)
     assert place.aliases()["champion"] == "1"
 
 
@@ -243,7 +242,7 @@ def test_what_is_edited_or_deleted_in_mlflow_is_reported_and_written_again(
     assert march(*listed) == 0 and capsys.readouterr().err == ""
     client.delete_model_version(place.model, "2")
     assert march("model", "serve", f"{place.model}@champion", "--print", *place.common) == 0
-    assert "weights2" in capsys.readouterr().out
+    assert f" {place.model}@2 " in capsys.readouterr().out
     assert march("model", "rollback", place.model, *place.common[:4]) == 0
     assert place.aliases()["champion"] == "1"
 

@@ -80,9 +80,9 @@ class RayStage:
         while not is_read and time.monotonic() < until:  # it has the reason
             time.sleep(_LOOK_EVERY_S)
             is_read = self._read_log()
-        told = last_report(self._log, PROBLEM_MARK, StageProblem)
-        if told is not None:
-            return told
+        reported = last_report(self._log, PROBLEM_MARK, StageProblem)
+        if reported is not None:
+            return reported
         info = self._asked(lambda: self._client.get_job_info(self.id))
         line = " ".join(str((info and info.message) or self._status).split())[-_LAST_CHARS:]
         return StageProblem(line=f"Ray job {self.id}: {line}; log: {self._folder / LOG_FILE}", transient=True)

@@ -55,5 +55,5 @@ class MusiqueRow(MultiHopRow):
 
     def irrelevant(self) -> list[int] | None:
         """Places of the paragraphs that are not needed."""
-        told = [paragraph.is_supporting for paragraph in self.paragraphs]
-        return None if None in told else [place for place, is_needed in enumerate(told) if not is_needed]
+        flags = [paragraph.is_supporting for paragraph in self.paragraphs]
+        return None if None in flags else [place for place, is_needed in enumerate(flags) if not is_needed]

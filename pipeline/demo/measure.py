@@ -46,15 +46,16 @@ def measured(
     command = [sys.executable, "-m", "pipeline.demo.evaluate", setup.model, str(out), "--recipe", recipe]
     command += ["--rows", str(setup.num_rows), "--seed", str(setup.seed)]
     command += [word for one in overrides for word in ("--set", one)]
-    told = f"measuring {shown} on {setup.num_rows} held-out rows"
-    code = _run(console, command, out.parent / LOG_FILE, told, setup.num_rows)
+    label = f"measuring {shown} on {setup.num_rows} held-out rows"
+    code = _run(console, command, out.parent / LOG_FILE, label, setup.num_rows)
     found = read_evaluation(out)
     if code != 0 or found is None:
+        log = out.parent / LOG_FILE
         raise EvaluationFailedError(
-            f"{told} ended with code {code} (log: {out.parent / LOG_FILE}; the same command resumes the demo)"
+            f"{label} ended with code {code} (log: {log}; the same command resumes the demo)"
         )
     assert found.setup == setup, f"{out.name}: measured {found.setup}, asked for {setup}"
-    console.print(f"{told}: {found['solver_right'].value:.1%} of the answers are right")
+    console.print(f"{label}: {found['solver_right'].value:.1%} of the answers are right")
     return found
 
 
@@ -66,7 +67,7 @@ def read_evaluation(path: Path) -> Evaluation | None:
         return None
 
 
-def _run(console: Console, command: list[str], log_file: Path, told: str, num_rows: int) -> int:
+def _run(console: Console, command: list[str], log_file: Path, label: str, num_rows: int) -> int:
     """Runs the command; what it says on stdout is its progress, and everything else is logged."""
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=12), MofNCompleteColumn())
     with (
@@ -74,7 +75,7 @@ def _run(console: Console, command: list[str], log_file: Path, told: str, num_ro
         Progress(*columns, TimeRemainingColumn(compact=True), console=console, transient=True) as progress,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, preexec_fn=die_with_parent) as process,
     ):
-        task = progress.add_task(told, total=num_rows)
+        task = progress.add_task(label, total=num_rows)
         assert process.stdout is not None
         for line in process.stdout:
             if (judged := _JUDGED.fullmatch(line)) is None:
@@ -84,5 +85,5 @@ def _run(console: Console, command: list[str], log_file: Path, told: str, num_ro
             num = int(judged[1])
             progress.update(task, completed=num)
             if not console.is_terminal and num % _SAID_EVERY == 0:
-                console.print(f"{told}: {num}/{num_rows}")
+                console.print(f"{label}: {num}/{num_rows}")
     return process.returncode

@@ -1,7 +1,7 @@
 """All figures of an evaluation, two models on the same items, and the best checkpoint of several.
 
 Only evaluations that asked alike are held against each other: the same judge with the same prompts and
-settings. Another judge is another yardstick, and the difference would be its own.
+settings. With another judge the difference would be the judges'.
 
 The best of several checkpoints is partly the luckiest: its average is too high, the more so the more there
 were to choose from. So the choice also says which others cannot be distinguished from it, by their paired
@@ -139,7 +139,7 @@ def choose_best(folders: Sequence[Path]) -> Choice:
 
 
 def require_alike(one: Manifest, other: Manifest, name: str) -> None:
-    """Raises `ValueError` when two evaluations have no common yardstick."""
+    """Raises `ValueError` when two evaluations were not made alike."""
     for key in ("judge", "num_generations", "generation"):
         if one.settings[key] != other.settings[key]:
             raise ValueError(

@@ -72,8 +72,8 @@ def ask_again(log: EvalLog) -> None:
     """Has Inspect ask again for what was not judged or audited, and may yet be."""
     again = [one.uuid for one in log.samples or () if one.uuid and not _is_final(one)]
     if again and log.status != "started":  # of a kill: Inspect recovers it first
-        told = ProvenanceData(timestamp=datetime.now(UTC), author="march", reason="could not be read")
-        write_eval_log(invalidate_samples(log, again, told))
+        provenance = ProvenanceData(timestamp=datetime.now(UTC), author="march", reason="could not be read")
+        write_eval_log(invalidate_samples(log, again, provenance))
 
 
 def _is_final(sample: EvalSample) -> bool:

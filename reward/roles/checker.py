@@ -234,9 +234,9 @@ def _disputing(one: Round, config: AuditConfig) -> list[set[int]]:
     voters: list[set[int]] = []
     for place, verdict in enumerate(claim_verdicts(one, config)):
         covered = one.claims[place]
-        told = gives_majority([row[place] for row in one.votes], covered.target)
+        gave = gives_majority([row[place] for row in one.votes], covered.target)
         is_contradicted = verdict.state is ClaimState.CONTRADICTED
-        voters.append({voter for voter, gives in enumerate(told) if gives and is_contradicted})
+        voters.append({voter for voter, gives in enumerate(gave) if gives and is_contradicted})
     return voters
 
 

@@ -164,7 +164,7 @@ class Calibration(FaithJudgeBenchmark):
         """Yields one item a labelled answer; see `Benchmark.items`."""
         for item in super().items(source):  # type: ignore[safe-super]  # of the benchmark behind it
             for response in item.responses:
-                # An answer that has marks and yet counts as consistent is told apart: FaithBench's Benign.
+                # An answer that has marks and yet counts as consistent is kept apart: FaithBench's Benign.
                 is_benign = response.consistent and response.notes
                 changes: dict[str, object] = {
                     "id": f"{item.id}/{response.id}",

@@ -98,8 +98,8 @@ def _says_little(name: Name) -> bool:
 def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:
     """Whether the documents only add other states or countries to a name than a response does."""
     places = [place_behind(index.text, index.tokens[last - 1].end) for _, index, (_, last) in ranges]
-    told = [place for place in places if place]
-    return bool(told) and all(differ(claimed.place, place) for place in told)
+    stated = [place for place in places if place]
+    return bool(stated) and all(differ(claimed.place, place) for place in stated)
 
 
 def _describes(word: str) -> bool:

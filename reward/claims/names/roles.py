@@ -23,36 +23,36 @@ _JOINED = (" ", ". ", "-")
 _APPOSED = (" ", ", ", " (")
 
 
-class Told(NamedTuple):
+class Described(NamedTuple):
     """What a text says at one mention of a name."""
 
     roles: frozenset[str]
     thing: bool  # "the Haakon"
 
 
-def agree(claimed: frozenset[str], told: frozenset[str]) -> bool:
+def agree(claimed: frozenset[str], described: frozenset[str]) -> bool:
     """Whether two titles can be one's own: a vice president is no president."""
-    return bool(claimed & told) and ("vice" in claimed) is ("vice" in told)
+    return bool(claimed & described) and ("vice" in claimed) is ("vice" in described)
 
 
 def allows(claimed: Name, indexes: Sequence[Index]) -> bool:
     """Whether the documents leave a name the title that a response gives it."""
     if not claimed.roles or any(word in KINDS for word in claimed.tokens):
         return True
-    told = [one for index in indexes for one in _told(index, claimed)]
-    if any(claimed.roles <= one.roles and agree(claimed.roles, one.roles) for one in told):
+    described = [one for index in indexes for one in _descriptions(index, claimed)]
+    if any(claimed.roles <= one.roles and agree(claimed.roles, one.roles) for one in described):
         return True
-    if any(one.roles for one in told):
+    if any(one.roles for one in described):
         return False
-    return len(claimed.tokens) > 1 or not told or not all(one.thing for one in told)
+    return len(claimed.tokens) > 1 or not described or not all(one.thing for one in described)
 
 
-def _told(index: Index, claimed: Name) -> Iterator[Told]:
+def _descriptions(index: Index, claimed: Name) -> Iterator[Described]:
     for first, last in _mentions(index, claimed):
         before = frozenset(_roles_before(index, first))
         article = first > 0 and index.tokens[first - 1].word == "the"
-        yield Told(before, article)
-        yield Told(frozenset(_roles_behind(index, last)), article)
+        yield Described(before, article)
+        yield Described(frozenset(_roles_behind(index, last)), article)
 
 
 def _mentions(index: Index, claimed: Name) -> Iterator[Range]:

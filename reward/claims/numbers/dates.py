@@ -72,6 +72,7 @@ _DAY_BEFORE = (
         re.VERBOSE,
     ),
 )
+_NO_DAY = re.compile(rf"{SPACE}(?:fiscal |financial )?(?:half|month|quarter|time|week|year)(?![^\W_])")
 _OF_MONTH = re.compile(rf"{SPACE}of{SPACE}(?P<month>{MONTH}){_TAIL}")
 _YEAR_FIRST = (
     re.compile(r"(?P<year>[12]\d{3})(?P<mark>[-/])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d/-])"),
@@ -120,8 +121,8 @@ def with_month(text: str, day: Number, low: int) -> Number | None:
         reading = (int(after["year"] or 0), _ENGLISH[after["month"]], int(day.value))
         return _date((reading,), day.start, after.end())
     before = _month_before(text, day.start, low)
-    if before is None or before["month"] not in _ENGLISH:
-        return None
+    if before is None or before["month"] not in _ENGLISH or _NO_DAY.match(text, day.end):
+        return None  # or "June, the second quarter"
     return _date(((0, _ENGLISH[before["month"]], int(day.value)),), before.start(), day.end)
 
 

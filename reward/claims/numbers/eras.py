@@ -163,13 +163,13 @@ def _quarter(text: str, rank: Number) -> Number | None:
 
 
 def _code(text: str, name: Number) -> Number | None:
-    """A quarter or a half by its short name and a year ("Q3 2018", "3Q18"); without one it is a name."""
+    """A quarter or a half by its short name ("Q3 2018", "3Q18"); without a year only "Q3" is no name."""
     match = _CODE.match(text, name.start)
     part = _part_of_code(match["unit"]) if match else 0
     if match is None or not part:
         return None
     period = _with_year(text, part, name.start, match)
-    return period if period.parts else None
+    return period if period.parts or match["unit"][0] == "Q" else None
 
 
 def _part_of_code(code: str) -> int:

@@ -43,6 +43,7 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )  # of the response itself
 _LONGEST_PLACE = 32  # characters
+_AGE = re.compile(r"-olds?\b")  # of a "nine-year-old": who is so old is a fact of the documents
 _CONVERTED = re.compile(r"[(/=\u2248]|(?:\bto|-|\u2013)\s?$")
 _CONVERSION_REACH = 24  # characters from a number to the same one in another unit
 _COUNTED = re.compile(
@@ -149,6 +150,8 @@ class Numbers(ClaimKind):
         """
         if not _is_small_word(response, mention):
             return True
+        if mention.kind is Kind.PERCENTAGE_POINT:  # which documents often call points
+            return self._say(("percentage point", "basis point"))
         things = things_behind(response, mention)
         if things and self.lookup(self.query.documents).counts_otherwise(mention, things):
             return True
@@ -246,6 +249,8 @@ def _says(answer: Number, other: Number) -> bool:
 def _is_small_word(response: str, number: Number) -> bool:
     written = response[number.start : number.end]
     if abs(number.value) > _SMALL_WORD or any(character.isdigit() for character in written):
+        return False
+    if _AGE.match(response, number.end):
         return False
     is_bound_count = number.is_bound and number.kind is Kind.COUNT
     if is_bound_count or number.dimension not in ("", "time", "multiple"):

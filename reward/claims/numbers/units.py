@@ -63,7 +63,9 @@ _WORD = r"[^\W\d_]{1,20}(?:[²³]|\^?[23](?![\d,.]))?"
 _FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF](?![^\W_])|[°℃℉]|{_WORD}(?![^\W_]))")
 _PER = re.compile(rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>{_WORD})(?![^\W_])")
 _NO_RATES = {"decibel", "degree", "times", *TABLES["units"]["temperature"]} | {n for n in UNITS if " * " in n}
-_RATES = frozenset({("length", "time"), ("length", "volume"), ("data", "time")})
+_RATES = frozenset(
+    {("length", "time"), ("length", "volume"), ("data", "time"), ("mass", "mass"), ("mass", "volume")}
+)
 
 _MONEY = TABLES["money"]
 _SIGNS = by_word(_MONEY["signs"]) | {code: code for code in _MONEY["codes"].split()}
