@@ -35,7 +35,7 @@ class LocalStage:
         command = [sys.executable, "-m", "orchestration.retrain.stage", str(self._folder / _REQUEST_FILE)]
         self._pipe, end = os.pipe()
         os.set_blocking(self._pipe, False)
-        self._told = b""
+        self._reports = b""
         with (self._folder / LOG_FILE).open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -81,8 +81,8 @@ class LocalStage:
     def _read(self) -> str:
         with contextlib.suppress(BlockingIOError):  # nothing new
             while more := os.read(self._pipe, _KEPT_BYTES):
-                self._told = (self._told + more)[-_KEPT_BYTES:]
-        return self._told.decode(errors="replace")
+                self._reports = (self._reports + more)[-_KEPT_BYTES:]
+        return self._reports.decode(errors="replace")
 
     def __del__(self) -> None:
         os.close(self._pipe)

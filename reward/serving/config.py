@@ -123,7 +123,10 @@ class ServerConfig(Settings):
         description="Bodies of all requests at once; more are answered 503 before they are read.",
     )
     max_kept: int = Field(
-        default=4096, ge=0, description="Verdicts of a frozen model that may be given again; 0 keeps none."
+        default=1024,
+        ge=0,
+        description="Verdicts of a frozen model that may be given again, some 50 KB each where an answer "
+        "has many claims; 0 keeps none.",
     )
     drain_grace_s: float = Field(
         default=20.0,
