@@ -5,29 +5,29 @@ on Alexander Fuks does: a policy's own errors look like this on real text (docs/
 against each other and never parts of one, where "he" and "the company" refer to names before them. A mention
 is said of another if all of this holds:
 
-1. A document holds a name of the mention's clause.
+1. Its clause begins with a name, or with something of it, and a document holds a name of the clause.
 2. No document that holds the mention does, nor a part of such a name ("Jobs" for "Steve Jobs").
-3. Each of them says the mention in a sentence with a name of its own, which fits no name of the response.
+3. The sentences, or else the titles, of these documents are about somebody else by name.
+4. No document holds both names: it could say that they are one ("Moira Strachan, writing as M. E. Ridley").
 """
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from reward.claims.clauses import Clauses, fit, subject_of
 from reward.claims.kind import Place, Target
 from reward.claims.names import Name, find_names
 from reward.claims.names.index import index_names
 from reward.claims.names.text import Text
+from reward.claims.names.words import is_common
 from reward.claims.text import sentence_span
 from reward.types import Document
 
 _REACH = 300  # most characters of a sentence on each side of a mention
 _MOST_PARTS = 100  # places of a name's words in one text that are looked at
-_COORDINATOR = re.compile(r";|,? (?:and|while|whereas|but) ")
 
 
 class Elsewhere:
@@ -35,8 +35,7 @@ class Elsewhere:
 
     def __init__(self, documents: Sequence[Document], response: str, targets: Sequence[Target]) -> None:
         self._documents = documents
-        self._response = response
-        self._targets = [one for one in targets if one.kind.name != "name"]
+        self._clauses = Clauses(response, targets)
 
     def says_of_another(self, target: Target, place: Place[Any]) -> str:
         """Whom the documents say a mention of; empty if it may be whom the response means.
@@ -47,8 +46,10 @@ class Elsewhere:
         """
         if len(self._documents) < 2 or target.kind.name == "name":
             return ""
-        names = self._names_beside(target)
-        if not names or _hold(place.document, names):
+        if self._clauses.subject(target) is None:
+            return ""
+        names = self._clauses.names_beside(target)
+        if _hold(place.document, names):
             return ""
         if not any(_hold(document, names) for document in self._documents):
             return ""
@@ -56,35 +57,13 @@ class Elsewhere:
         for found in self._places(target):
             if _hold(found.document, names) or _hold_in_part(found.document, names):
                 return ""
-            others.append(self._other_name(found))
-        return others[0] if all(others) else ""
-
-    def _names_beside(self, target: Target) -> list[Name]:
-        """The names of a mention's clause."""
-        if not self._names:
-            return []
-        low, high = self._clause(target)
-        around = [name for name in self._names if name.start < high and low < name.end]
-        return [name for name in around if name.end <= target.start or target.end <= name.start]
-
-    def _clause(self, target: Target) -> tuple[int, int]:
-        """The sentence of a mention, or the part of it between words that join two statements."""
-        low, high = sentence_span(self._response, target.start, target.end, reach=_REACH)
-        inside = [one for one in self._targets if low <= one.start and one.end <= high]
-        for match in _COORDINATOR.finditer(self._response, low, high):
-            start, end = match.span()
-            is_between = any(low <= one.start < start for one in inside) and any(
-                end <= one.start for one in inside
-            )
-            if is_between and end <= target.start:  # else it joins two words, as in "Anna and Peter"
-                low = end
-            elif is_between and start >= target.end:
-                return low, start
-        return low, high
-
-    @functools.cached_property
-    def _names(self) -> list[Name]:
-        return find_names(self._response)
+            others.append(_other(found, names, self._clauses.words_beside(target)))
+        known = [other for other in others if other is not None]
+        if len(known) < len(others) or any(
+            _hold(document, known) and _hold(document, names) for document in self._documents
+        ):
+            return ""
+        return known[0].text
 
     def _places(self, target: Target) -> Iterator[Place[Any]]:
         """Where each document that holds a mention holds it."""
@@ -92,16 +71,21 @@ class Elsewhere:
             if (place := target.kind.lookup([document]).find(target.mention)) is not None:
                 yield place
 
-    def _other_name(self, place: Place[Any]) -> str:
-        """A name in the sentence of a place that fits none of the response."""
-        start, end = place.mention.start, place.mention.end
-        text = place.document.text
-        low, high = sentence_span(text, start, end, reach=_REACH)
-        for name in find_names(text[low:high]):
-            is_apart = name.end <= start - low or end - low <= name.start
-            if is_apart and not any(_fit(name, one) for one in self._names):
-                return name.text
-        return ""
+
+def _other(place: Place[Any], names: Sequence[Name], words: frozenset[str]) -> Name | None:
+    """Whom the sentence of a place, or else the title of its document, is about.
+
+    None if nobody is named, if the clause names the same, or if it is an acronym or "the Customer".
+    """
+    text = place.document.text
+    low, high = sentence_span(text, place.mention.start, place.mention.end, reach=_REACH)
+    sentence = text[low:high]
+    subject = subject_of(sentence, find_names(sentence), place.mention.start - low)
+    if subject is None and place.document.title:
+        subject = next(iter(find_names(place.document.title)), None)
+    if subject is None or subject.text.isupper() or all(is_common(word) for word in subject.tokens):
+        return None
+    return None if words.issuperset(subject.tokens) or any(fit(subject, one) for one in names) else subject
 
 
 def _hold(document: Document, names: Sequence[Name]) -> bool:
@@ -120,7 +104,7 @@ def _hold_in_part(document: Document, names: Sequence[Name]) -> bool:
             low, high = sentence_span(text, start, end, reach=_REACH)
             if any(word == name.tokens[-1] for name in names) and _is_alone(index, place):
                 return True
-            if any(_fit(name, one) for one in find_names(text[low:high]) for name in names):
+            if any(fit(name, one) for one in find_names(text[low:high]) for name in names):
                 return True
     return False
 
@@ -133,9 +117,3 @@ def _is_alone(index: Text, place: int) -> bool:
 
 def _texts(document: Document) -> list[str]:
     return [text for text in (document.title, document.text) if text]
-
-
-def _fit(a: Name, b: Name) -> bool:
-    """Whether one of two names can be short for the other; initials fit all."""
-    left, right = ({word for word in name.tokens if len(word) > 1} for name in (a, b))
-    return left <= right or right <= left

@@ -16,6 +16,7 @@ from functools import partial
 from reward.checks import CHECKS, Found, OwnClaim
 from reward.claims.kind import Mention, Target
 from reward.claims.numbers import Kind, Number
+from reward.claims.numbers.kind import is_calendar
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig
@@ -36,6 +37,7 @@ class Facts:
         self._asked = [Document(id="query", text=query.query)]
         kinds = {target.kind.name: target.kind for target in targets}
         self._lookups = {name: kind.lookup(query.documents) for name, kind in kinds.items()}
+        self._titles = [Document(id=one.id, text=one.title) for one in query.documents if one.title]
         self._elsewhere = Elsewhere(query.documents, response, targets)
         self._checks = []
         if config.checks:
@@ -66,6 +68,8 @@ class Facts:
             return Found(ClaimState.SUPPORTED, note=f"is in the title of document {place.document.id}")
         if place is not None:
             return Found(ClaimState.SUPPORTED, place.document, place.mention.start, place.mention.end)
+        if not other and (document := self._titled(target)):
+            return Found(ClaimState.SUPPORTED, note=f"is in the title of document {document}")
         before = [one.mention for one in supported if one.kind is target.kind]
         if note := target.kind.follows(mention, self._response, before):
             return Found(ClaimState.SUPPORTED, note=note)
@@ -74,6 +78,16 @@ class Facts:
         must_stand = target.kind.must_stand(self._response, mention)
         note = f"the documents say it of another: {other}" if other else ""
         return Found(ClaimState.NOT_IN_DOCUMENTS, note=note) if must_stand else None
+
+    def _titled(self, target: Target) -> str:
+        """The id of a document whose title holds a date: "Alcaria 2018-19 season"; empty without one.
+
+        Other numbers of titles count documents and chapters: "passage 3".
+        """
+        if not isinstance(target.mention, Number) or not is_calendar(target.mention):
+            return ""
+        place = target.kind.lookup(self._titles).find(target.mention) if self._titles else None
+        return "" if place is None else place.document.id
 
     def _around(self, mention: Mention) -> str:
         """The sentence of a mention, or what is near of it."""
