@@ -155,6 +155,11 @@ class AuditConfig(Settings):
         description="Whether an answer that counts something else than its query asks, and a document "
         "counts, is REFUTED though its claims are true (`reward.judging.asked`).",
     )
+    refute_unreadable: bool = Field(
+        default=True,
+        description="Whether a Checker's turn that ends without an answer to each question is paid as "
+        "refuted; else it is not trained, and not to answer is a way out.",
+    )
     reward_supported: _Reward = 0.0
     reward_refuted: _Reward = -1.0
     reward_no_claims: _Reward | None = Field(

@@ -208,6 +208,11 @@ class Trajectory(Record):
     answer_rewards: tuple[float | None, ...] = Field(
         default=(), description="(Q,) of a Checker's turn: the same for each of its numbered questions alone."
     )
+    unreadable: bool = Field(
+        default=False,
+        description="Of a Checker's turn: it ended by itself without an answer to each question, so its "
+        "`own_reward` is a refuted one's, whatever became of the audit.",
+    )
 
 
 class ClaimVerdict(Record):

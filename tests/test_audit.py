@@ -269,8 +269,11 @@ def test_trajectories_are_the_turns_in_order(scripted, picnic) -> None:
     [
         ([RIGHT, OTHER, RIGHT], {}, [0, -1, 0]),
         ([OTHER, RIGHT, OTHER], {}, [-1, 0, -1]),
-        ([RIGHT, RIGHT, BROKEN], {}, [0, 0, None]),
-        ([BROKEN, BROKEN, RIGHT], {}, [None, None, 0]),  # the answer is UNSCORED, which the trainer heeds
+        ([RIGHT, RIGHT, BROKEN], {}, [0, 0, -1]),
+        ([RIGHT, RIGHT, BROKEN], {"refute_unreadable": False}, [0, 0, None]),
+        ([RIGHT, RIGHT, Sample(text=BROKEN, finish_reason="length")], {}, [0, 0, None]),
+        ([RIGHT, RIGHT, BROKEN], {"reward_refuted": -0.5}, [0, 0, -0.5]),
+        ([BROKEN, BROKEN, RIGHT], {}, [-1, -1, 0]),  # the answer is UNSCORED, which the trainer heeds
         ([RIGHT, ABSENT, RIGHT], {"reward_refuted": -0.5}, [0, -0.5, 0]),
         ([RIGHT, OTHER, RIGHT], {"min_valid_voters": 3}, [0, -1, 0]),
         ([RIGHT, RIGHT, OTHER], {"early_stop": True}, [0, 0]),
@@ -292,7 +295,7 @@ def test_each_voter_has_the_reward_of_its_own_votes(votes, settings, rewards, sc
         ([OTHER, THIRD, RIGHT], {}, [-1, -1, 0]),  # no majority
         ([OTHER, OTHER, THIRD], {}, [None, None, -1]),
         ([ABSENT, RIGHT, ABSENT], {}, [-1, 0, -1]),  # "cannot answer" is no other answer
-        ([OTHER, BROKEN, OTHER], {}, [None, None, None]),
+        ([OTHER, BROKEN, OTHER], {}, [None, -1, None]),
         ([OTHER, OTHER, OTHER], {"early_stop": True}, [None, None]),
     ],
 )
@@ -358,5 +361,6 @@ def test_answers_of_several_rounds_are_filed_under_their_claims(scripted, picnic
         scripted([claims, first, wrong, "2. x [Answer: 7]", second, second, second], with_tokens=True),
         reward_function="error_rate",
     )
-    assert [turn.own_reward for turn in rate.trajectories] == [None, 0, -0.5, None, -1, -1, -1]
+    assert [turn.own_reward for turn in rate.trajectories] == [None, 0, -0.5, -1, -1, -1, -1]
+    assert [turn.unreadable for turn in rate.trajectories] == [False] * 3 + [True] + [False] * 3
     assert [turn.answer_rewards for turn in rate.trajectories][1:4] == [(0, 0), (0, -1), (None, 0)]

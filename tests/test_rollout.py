@@ -134,6 +134,27 @@ def test_a_checkers_turn_is_paid_for_the_answer_or_for_its_own_votes(
     assert len(record.turns) == bool(paid)
 
 
+@pytest.mark.parametrize("credit", list(CheckerCredit))
+@pytest.mark.parametrize("reward", [0.0, -1.0, None])
+def test_a_turn_that_cannot_be_read_is_refuted_whatever_became_of_the_audit(
+    monkeypatch: pytest.MonkeyPatch, credit: CheckerCredit, reward: float | None
+) -> None:
+    outcome = {0.0: Outcome.SUPPORTED, -1.0: Outcome.REFUTED, None: Outcome.UNSCORED}[reward]
+    garbled = turn_of(1).model_copy(update={"own_reward": -1.0, "unreadable": True})
+    told = AuditResult(verdict=Verdict(id="q", outcome=outcome, reward=reward), trajectories=(garbled,))
+
+    class Voters:
+        async def audit(self, *arguments: Any, **settings: Any) -> AuditResult:
+            return told
+
+    set_up(monkeypatch, NOBODY, f"ppo.checker_credit={credit}")
+    agent = AgentExecutor()
+    agent._client = Voters()  # type: ignore[assignment]
+    record = asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
+    assert [record.turn_reward(turn) for turn in record.turns.values()] == [-1.0]
+    assert record.verdict.reward == reward  # the Solver's is what it was
+
+
 def test_a_proposers_turn_is_paid_for_the_answer_whatever_pays_votes() -> None:
     turn = turn_of(1).model_copy(update={"role": Role.PROPOSER})
     verdict = Verdict(id="q", outcome=Outcome.REFUTED, reward=-1.0)

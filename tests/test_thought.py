@@ -183,7 +183,7 @@ def test_a_checker_that_ends_in_thought_has_no_readable_vote(
     assert result.verdict.outcome is Outcome.SUPPORTED
     assert result.verdict.claims[0].votes[1] is None
     checkers = [turn for turn in result.trajectories if turn.role is Role.CHECKER]
-    assert [turn.own_reward for turn in checkers] == [0.0, None, 0.0]
+    assert [turn.own_reward for turn in checkers] == [0.0, -1.0 if ended == "stop" else None, 0.0]
     verdict = run(picnic, RESPONSE, scripted([CLAIM, RIGHT, cut, cut])).verdict
     assert (verdict.outcome, verdict.reward) == (Outcome.UNSCORED, None)
 

@@ -73,11 +73,12 @@ def test_a_voter_is_paid_for_not_answering(scripted: Any, picnic: RagQuery, take
     def paid(query: RagQuery) -> list[float | None]:
         turns = run(query, ANSWER, scripted(texts, with_tokens=True)).trajectories
         checkers = [turn for turn in turns if turn.role is Role.CHECKER]
-        assert [turn.answer_rewards for turn in checkers] == [(turn.own_reward,) for turn in checkers]
+        assert [turn.answer_rewards for turn in checkers[:2]] == [(one.own_reward,) for one in checkers[:2]]
+        assert [turn.unreadable for turn in checkers] == [False, False, True]
         return [turn.own_reward for turn in checkers]
 
-    assert paid(picnic) == [0.0, -1.0, None]
-    assert paid(taken_away) == [-1.0, 0.0, None]
+    assert paid(picnic) == [0.0, -1.0, -1.0]
+    assert paid(taken_away) == [-1.0, 0.0, -1.0]
 
 
 def test_a_voter_that_invents_evidence_has_answered_and_is_not_paid(

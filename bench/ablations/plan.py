@@ -223,7 +223,8 @@ def _recipe_settings(recipe: Recipe) -> dict[str, Any]:
     said: dict[str, Any] = recipe.model_dump(mode="json", include=_RESULT_FIELDS, exclude_defaults=True)
     if said.get("audit", {}).get("kinds") == ["number"]:  # all that there was when the first cells were run
         del said["audit"]["kinds"]
-    for name in ("refute_unanswerable", "refute_other_counts"):  # nothing of the kind was refuted, then
+    # Nothing of the kind was refuted, then.
+    for name in ("refute_unanswerable", "refute_other_counts", "refute_unreadable"):
         if not said.get("audit", {}).get(name, True):
             del said["audit"][name]
     cluster = said.get("cluster", {})

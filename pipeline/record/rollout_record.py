@@ -62,9 +62,10 @@ class RolloutRecord(Record):
 def turn_reward(turn: Trajectory, verdict: Verdict, credit: CheckerCredit) -> float | None:
     """What a turn is paid, from -1 to 0; None where it is not to be trained.
 
-    Nothing of an UNSCORED answer is, and no voter whose votes cannot be read: it would be paid for what the
-    others said.
+    Nothing of an UNSCORED answer is but a turn that cannot be read: that is refuted, whatever others said.
     """
+    if turn.unreadable:
+        return turn.own_reward
     if verdict.reward is None:
         return None
     if turn.role is not Role.CHECKER:

@@ -21,7 +21,7 @@ def solver_row(response: dict[str, Any]) -> dict[str, Any]:
 
 def role_row(response: dict[str, Any], record: RolloutRecord, role: Role) -> dict[str, Any]:
     """Returns a role's row of an answer: its turn with the terminal reward, or a filler."""
-    turn = None if response["reward"] is None else record.turns.get(role)
+    turn = record.turns.get(role)
     return _filler(response) if turn is None else turn_row(response, record, turn)
 
 

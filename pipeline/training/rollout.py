@@ -120,15 +120,12 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         with telemetry.span("audit") as span:
             result = await self._asked(query, response, finish_reason)
             telemetry.record_verdict(span, result.verdict)
-        is_scored = result.verdict.outcome is not Outcome.UNSCORED
         credit = self.recipe.ppo.checker_credit
         paid = [t for t in result.trajectories if turn_reward(t, result.verdict, credit) is not None]
         turns = {role: valid_turns([t for t in paid if t.role is role]) for role in Role}
         seed = f"{self.recipe.seed}/{query.id}/{response}"
         chosen = {
-            role: turn
-            for role in self.recipe.train_roles
-            if is_scored and (turn := choose_turn(turns[role], seed=seed))
+            role: turn for role in self.recipe.train_roles if (turn := choose_turn(turns[role], seed=seed))
         }
         return RolloutRecord(
             query_id=query.id,

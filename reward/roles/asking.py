@@ -140,6 +140,7 @@ class OwnRewards:
     reward: float | None = None
     undisputed: float | None = None
     answers: tuple[float | None, ...] = ()
+    unreadable: bool = False
 
 
 def turns(role: Role, group: SampleGroup, own: Sequence[OwnRewards]) -> list[Trajectory]:
@@ -157,6 +158,7 @@ def turns(role: Role, group: SampleGroup, own: Sequence[OwnRewards]) -> list[Tra
             own_reward=rewards.reward,
             undisputed_reward=rewards.undisputed,
             answer_rewards=rewards.answers,
+            unreadable=rewards.unreadable,
         )
         for sample, rewards in zip(group.samples, own, strict=True)
     ]

@@ -258,5 +258,20 @@ def trajectories(
             continue
         rewards = own_rewards(one, config, unanswerable=unanswerable)
         for group, first in zip(one.groups, one.first_voters, strict=True):
-            taken += turns(Role.CHECKER, group, rewards[first : first + len(group.samples)])
+            own = rewards[first : first + len(group.samples)]
+            pairs = zip(group.samples, own, strict=True)
+            taken += turns(
+                Role.CHECKER,
+                group,
+                [_of_turn(sample, rest, len(one.claims), config) for sample, rest in pairs],
+            )
     return tuple(taken)
+
+
+def _of_turn(sample: Sample, rewards: OwnRewards, num_questions: int, config: AuditConfig) -> OwnRewards:
+    """A turn's rewards; those of a refuted one if it ended by itself without an answer to each question."""
+    is_whole = sample.finish_reason != "stop" or None not in _answers(sample, num_questions, config)
+    if is_whole or not config.refute_unreadable:
+        return rewards
+    refuted = config.reward_refuted
+    return replace(rewards, reward=refuted, undisputed=refuted, unreadable=True)
