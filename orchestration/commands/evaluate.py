@@ -89,28 +89,29 @@ def evaluate(
 
     The same command resumes what was interrupted.
     """
-    from orchestration.settings.evaluate import evaluation_job, judge_config
+    from orchestration.settings.evaluate import (
+        EvaluationSettings,
+        benchmark_paths,
+        evaluation_job,
+        judge_settings,
+    )
     from pipeline.redaction import refuse_password
 
     refuse_password("--mlflow", mlflow)
-    job = evaluation_job(
-        model,
-        benchmark,
-        model_name=model_name,
-        judge=judge_config(judge, judge_model),
-        seed=seed,
-        assignments=assignments or [],
-        named={
-            "out": out,
+    given = EvaluationSettings.model_validate(
+        {
+            "benchmarks": benchmark_paths(benchmark),
+            "judge": judge_settings(judge, judge_model),
             "style": style,
             "limit": limit,
-            "concurrency": concurrency,
+            "generations": generations,
+            "seed": seed,
             "audit": audit,
-            "only": only,
-            "overwrite": overwrite,
-            "num_generations": generations,
-        },
+            "concurrency": concurrency,
+            "overrides": assignments or (),
+        }
     )
+    job = evaluation_job(given, model, model_name=model_name, out=out, only=only, overwrite=overwrite)
     if find_spec("inspect_ai") is None:
         raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
     from pipeline.evaluate.plan import Prices

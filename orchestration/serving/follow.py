@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from orchestration.serving.child import Child, Command, Fetched
 from orchestration.serving.forward import Forwarder
+from pipeline.artifacts.address import cached_artifacts
 
 logger = logging.getLogger(__name__)
 
@@ -35,23 +38,23 @@ class Follower:
 
     Args:
         look: Finds and fetches what is to be served; what was found last is returned where it is that.
-        forget: Takes away weights that are no longer needed.
-        front: Where clients ask.
         command: What serves some weights.
         check: Asks a server that is up.
         limit_s: For a server to be up.
         every_s: From one look to the next.
         one_at_a_time: Whether the old one ends before the next one starts.
+        front: Where clients ask.
     """
 
     look: Callable[[Fetched | None], Fetched]
-    forget: Callable[[Fetched], None]
-    front: Forwarder
     command: Command
     check: Check
     limit_s: float
     every_s: float
     one_at_a_time: bool = False
+    front: Forwarder = field(default_factory=Forwarder)
+    # Weights that were fetched before are somebody else's, perhaps.
+    _others: set[Path] = field(init=False, default_factory=lambda: set(cached_artifacts().glob("*")))
     _found: list[Fetched] = field(init=False)  # whose weights are here, the newest last
     _children: list[Child] = field(init=False, default_factory=list)  # that run; the first answers
     _answers_since: float | None = field(init=False, default=None)  # monotonic; None: nobody is to answer
@@ -187,7 +190,9 @@ class Follower:
         newest = self._found[-1]
         kept = {before, self._children[0].served} - {newest}
         for one in {*self._found} - {*kept, newest}:
-            self.forget(one)
+            weights = Path(one.weights)
+            if weights.parent == cached_artifacts() and weights not in self._others:
+                shutil.rmtree(weights, ignore_errors=True)
         self._found = [*kept, newest]
 
 

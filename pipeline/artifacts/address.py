@@ -59,13 +59,18 @@ class Artifact:
             CorruptError: an object is not what its name says.
             ValueError: something else lies there, too.
         """
-        folder = user_cache() / "artifacts" / self.digest
+        folder = cached_artifacts() / self.digest
         with locked(folder.with_name(f"{self.digest}.lock")):
             manifest = self.store.get(self.digest, folder, advance=advance)
         strange = files_of(folder).keys() - {file.path for file in manifest.files}
         if strange:
             raise ValueError(f"{folder}: holds {min(strange)!r} too, which was not published; remove it")
         return folder
+
+
+def cached_artifacts() -> Path:
+    """Where `Artifact.bring` brings files, each manifest's in a folder of its own."""
+    return user_cache() / "artifacts"
 
 
 def located(uri: str) -> tuple[str, str] | None:
