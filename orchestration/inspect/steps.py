@@ -1,16 +1,10 @@
-"""The figures of a run over its steps, as tables show them: pure. MLflow draws their curves.
-
-A long run is shown in bins of equally many steps, each with the mean of its steps, so that nothing is left
-out.
-"""
+"""The figures of a run over its steps, as tables show them: pure. MLflow draws their curves."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.record.tracking import KEPT
 from pipeline.training.held_out import SCORE
 
 
@@ -39,30 +33,9 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Bin:
-    """Some steps that follow each other."""
-
-    first: int
-    last: int
-    figures: Mapping[str, float]  # means over those of its steps that have the figure
-    num_kept: int  # answers on disk
-
-    @property
-    def label(self) -> str:
-        """Its steps, such as 7 or 7-12."""
-        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
-
-
-def bins(steps: Sequence[Mapping[str, float]], most: int) -> list[Bin]:
-    """Returns at most so many bins, which hold equally many steps but for the last."""
-    size = max(1, math.ceil(len(steps) / most))
-    return [_bin(steps[at : at + size]) for at in range(0, len(steps), size)]
-
-
-def known_columns(found: Sequence[Bin]) -> list[Column]:
-    """The columns that any bin has a figure for."""
-    return [column for column in COLUMNS if any(column.key in one.figures for one in found)]
+def known_columns(steps: Sequence[Mapping[str, float]]) -> list[Column]:
+    """The columns that any step has a figure for."""
+    return [column for column in COLUMNS if any(column.key in step for step in steps)]
 
 
 def in_words(column: Column, value: float | None) -> str:
@@ -86,14 +59,3 @@ def held_out_in_words(steps: Sequence[Mapping[str, float]]) -> str:
 def _rates(step: Mapping[str, float]) -> str:
     rates = {name: step.get(f"held_out/{name}_rate") for name in ("supported", "right", "unscored")}
     return ", ".join(f"{value:.0%} {name}" for name, value in rates.items() if value is not None)
-
-
-def _bin(steps: Sequence[Mapping[str, float]]) -> Bin:
-    keys = dict.fromkeys(key for step in steps for key in step)
-    values = {key: [step[key] for step in steps if key in step] for key in keys}
-    return Bin(
-        first=int(steps[0]["step"]),
-        last=int(steps[-1]["step"]),
-        figures={key: sum(found) / len(found) for key, found in values.items()},
-        num_kept=sum(int(step.get(KEPT, 0)) for step in steps),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -10,18 +10,19 @@ from rich.text import Text
 
 from orchestration.inspect.choice import Totals
 from orchestration.inspect.run import Run, as_audited, truth_in_words, turn_in_words
-from orchestration.inspect.steps import Bin, bins, held_out_in_words, in_words, known_columns
+from orchestration.inspect.steps import held_out_in_words, in_words, known_columns
 from pipeline.record.rollout_rows import RolloutRow
+from pipeline.record.tracking import KEPT
 from reward.offline.excerpt import printable
 from reward.offline.explain import explanation
 from reward.offline.terminal import plain_table, spoken
 
-MOST_BINS = 25
+_MOST_STEPS = 25
 
 
 def print_overview(run: Run, console: Console) -> None:
-    """Prints the figures of a run by steps, and how many answers can be looked at."""
-    found = bins(run.steps, MOST_BINS)
+    """Prints the figures of a run's last steps, and how many answers can be looked at."""
+    found = run.steps[-_MOST_STEPS:]
     parts: list[RenderableType] = [Text(printable(run.note), style="dim")] if run.note else []
     if not found:
         parts.append(Text(f"{run.folder}: no step is finished yet", style="yellow"))
@@ -50,26 +51,24 @@ def kept_in_words(run: Run) -> str:
     return f"{run.num_kept:,} answers of {len(run.steps):,} step{plural} kept"
 
 
-def _steps_table(run: Run, found: Sequence[Bin]) -> Table:
-    """One line a bin, narrow enough for 80 columns; zeros stay quiet."""
-    columns = known_columns(found)
-    first = "step" if len(found) == len(run.steps) else "steps"
-    table = plain_table(printable(run.name), first, *(column.short for column in columns), "kept")
+def _steps_table(run: Run, steps: Sequence[Mapping[str, float]]) -> Table:
+    """One line a step, narrow enough for 80 columns; zeros stay quiet."""
+    columns = known_columns(steps)
+    table = plain_table(printable(run.name), "step", *(column.short for column in columns), "kept")
     table.padding = (0, 0)
-    for one in found:
-        values = [(column, one.figures.get(column.key)) for column in columns]
+    for step in steps:
+        values = [(column, step.get(column.key)) for column in columns]
         cells = [Text(in_words(column, value), "" if value else "dim") for column, value in values]
-        table.add_row(one.label, *cells, f"{one.num_kept:,}")
+        table.add_row(f"{step['step']:.0f}", *cells, f"{step.get(KEPT, 0):,.0f}")
     return table
 
 
-def _remarks(run: Run, found: Sequence[Bin]) -> list[str]:
-    columns = known_columns(found)
+def _remarks(run: Run, steps: Sequence[Mapping[str, float]]) -> list[str]:
+    columns = known_columns(steps)
     legend = [f"{column.short} = {column.name}" for column in columns if column.short != column.name]
     lines = [*filter(None, [", ".join(legend), held_out_in_words(run.steps)]), kept_in_words(run)]
-    if len(found) < len(run.steps):
-        most = found[0].last - found[0].first + 1
-        lines.append(f"{len(run.steps):,} steps; each line is the mean of up to {most} of them")
+    if len(steps) < len(run.steps):
+        lines.append(f"the last {len(steps)} of {len(run.steps):,} steps; --html FILE and MLflow have all")
     if run.num_kept:
         lines.append("--step N, --worst or --outcome REFUTED shows answers; --html FILE writes a page")
     return lines
