@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from orchestration.doctor.report import State
 from orchestration.doctor.s3_store import check_conditions, check_rights, check_store
+from pipeline.artifacts.s3 import S3Backend
 from pipeline.artifacts.settings import StoreSettings
 
 
@@ -51,8 +53,11 @@ def test_a_right_that_is_refused_is_named() -> None:
     assert check_rights({}, "s3://b/p").state is State.OK
 
 
-def test_a_lock_stands_in_for_conditional_writes() -> None:
-    lacking: Any = SimpleNamespace(can_compare_and_set=False, describe=lambda: "the endpoint lacks IfMatch")
-    found = check_conditions(lacking, has_lock=False)
-    assert found.state is State.FAILED and "MARCH_ARTIFACTS_LOCK" in found.fix
-    assert check_conditions(lacking, has_lock=True).state is State.OK
+def test_a_lock_stands_in_for_conditional_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.artifacts.s3.missing_conditions", lambda *_: ["IfMatch"])
+    backend = S3Backend(StoreSettings(location="s3://b"), client=failing("AccessDenied"))
+    found = check_conditions(backend)
+    assert found.state is State.FAILED and "lacks IfMatch" in found.found
+    assert found.fix.startswith("set MARCH_ARTIFACTS_LOCK")
+    backend.settings = StoreSettings(location="s3://b", pointer_lock=tmp_path / "lock")
+    assert check_conditions(backend).state is State.OK

@@ -18,8 +18,6 @@ from orchestration.registry.open import open_version
 from orchestration.terminal.messages import warn_ignored
 
 if TYPE_CHECKING:
-    from rich.tree import Tree
-
     from pipeline.artifacts.address import Artifact
     from pipeline.lineage.show import Node
 
@@ -49,7 +47,7 @@ def lineage(
     """Show what made a model, as a tree; or publish what made a run's."""
     from rich.console import Console
 
-    from pipeline.lineage.show import render_html
+    from pipeline.lineage.show import as_rich, render_html
     from reward.offline.files import replace_file
 
     if publish:
@@ -66,7 +64,7 @@ def lineage(
     warn_ignored("without --publish", evaluation=evaluation, parent=parent)
     root = _tree(ref, registry, store)
     if html is None:
-        Console().print(_as_rich(root))
+        Console().print(as_rich(root))
     else:
         replace_file(html, render_html(root))
         print(html)
@@ -138,15 +136,3 @@ def _find(ref: str, registry: str | None, store: str | None) -> tuple[Artifact |
     if digest is None:
         return None, about
     return Artifact(open_named(store or (place[0] if place else None)), digest), about
-
-
-def _as_rich(node: Node) -> Tree:
-    from rich.text import Text
-    from rich.tree import Tree
-
-    from reward.offline.excerpt import printable
-
-    tree = Tree(Text.assemble((printable(node.label), "bold"), " ", (printable(node.value), "cyan")))
-    for one in node.below:
-        tree.add(_as_rich(one))
-    return tree

@@ -127,7 +127,7 @@ def dry_run(job: Job) -> None:
         if not has_registry(job.registry.address):  # MLflow makes a database that is not there
             empty = job.registry.model_copy(update={"uri": f"sqlite:///{scratch}/mlflow.db"})
             job = job.model_copy(update={"registry": empty})
-        place = _place(job, open_job_store(job), None, Watch(error_console(), job.budget))
+        place = _place(job, open_job_store(job), None, Watch(error_console().status(""), job.budget))
         found = planned(place)
         start = f"version {found.parent.version}" if found.parent.version else found.parent.uri
         note = "reused: has a result; waiting: would run, unless its inputs have a result by then"
@@ -155,8 +155,8 @@ def _run(
     cause: str,
     redo: Stage | None = None,
 ) -> Report:
-    with Watch(error_console(), job.budget) as watch:
-        place = _place(job, store, lease, watch)
+    with error_console().status("") as running:
+        place = _place(job, store, lease, Watch(running, job.budget))
         done = retrain(place, cause=cause, seen=look.seen, redo=redo)
     prune_after(job, store, place.decisions)
     assert done.outcome is not None, "it ended"

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from orchestration.doctor.report import Finding, failed, ok, skipped
 from pipeline.artifacts.backend import Entry
-from pipeline.artifacts.conditions import Conditions, probe
-from pipeline.artifacts.failures import StoreError
+from pipeline.artifacts.failures import StoreError, UnsafeEndpointError
 from pipeline.artifacts.layout import UPLOADS
 from pipeline.artifacts.settings import STORE_VARIABLE, StoreSettings
 
@@ -64,8 +63,7 @@ def check_store(settings: StoreSettings, *, timeout_s: float) -> Iterator[Findin
     refused = _refused(backend, key)
     yield check_rights(refused, backend.address)
     if "put" not in refused:
-        conditions = probe(backend.client, settings.bucket, settings.prefix)
-        yield check_conditions(conditions, has_lock=settings.pointer_lock is not None)
+        yield check_conditions(backend)
 
 
 def check_rights(refused: dict[str, str], address: str) -> Finding:
@@ -82,15 +80,15 @@ def check_rights(refused: dict[str, str], address: str) -> Finding:
     return failed(_RIGHTS, found, f"allow {rights} on {address}/*")
 
 
-def check_conditions(conditions: Conditions, *, has_lock: bool) -> Finding:
-    """Judges conditional writes; with MARCH_ARTIFACTS_LOCK a lock stands in for them."""
-    found = conditions.describe()
-    if conditions.can_compare_and_set:
-        return ok(_CONDITIONS, found)
-    if has_lock:
-        return ok(_CONDITIONS, f"{found}; MARCH_ARTIFACTS_LOCK replaces them")
-    fix = "set MARCH_ARTIFACTS_LOCK to a file on a disk that all who move pointers share"
-    return failed(_CONDITIONS, f"{found}, so pointers do not move", fix)
+def check_conditions(backend: S3Backend) -> Finding:
+    """Tries conditional writes; with MARCH_ARTIFACTS_LOCK a lock stands in for them."""
+    try:
+        backend.demand_conditions()
+    except UnsafeEndpointError as error:
+        found, _, fix = str(error).partition("; ")
+        return failed(_CONDITIONS, found, fix)
+    has_lock = backend.settings.pointer_lock is not None
+    return ok(_CONDITIONS, "MARCH_ARTIFACTS_LOCK replaces them" if has_lock else "the endpoint has them")
 
 
 def _refused(backend: S3Backend, key: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry
-from pipeline.artifacts.conditions import RACERS, locked, probe
+from pipeline.artifacts.conditions import locked, missing_conditions
 from pipeline.artifacts.failures import (
     CorruptError,
     MovedError,
@@ -43,7 +43,7 @@ def make_client(settings: StoreSettings) -> Any:
         retries={"mode": settings.retries, "max_attempts": settings.max_attempts},
         connect_timeout=settings.timeout_s,
         read_timeout=settings.timeout_s,
-        max_pool_connections=max(settings.workers, RACERS) + 4,
+        max_pool_connections=settings.workers + 4,
         # Over TLS, too: trailing checksums, which boto3 sends there instead, are refused by many servers.
         s3={"addressing_style": "path" if settings.endpoint else "auto", "payload_signing_enabled": True},
         request_checksum_calculation="when_required",
@@ -135,9 +135,9 @@ class S3Backend:
         if self.settings.pointer_lock is not None:
             return
         with _named(self.address):
-            found = probe(self.client, self.settings.bucket, self.settings.prefix)
-        if not found.can_compare_and_set:
-            raise UnsafeEndpointError(f"{self.address}: {found.describe()}, {_LOCK}")
+            lacks = missing_conditions(self.client, self.settings.bucket, self.settings.prefix)
+        if lacks:
+            raise UnsafeEndpointError(f"{self.address}: the endpoint lacks {', '.join(lacks)}, {_LOCK}")
 
     def entries(self, prefix: str) -> Iterator[Entry]:
         """By ListObjectsV2, and ListMultipartUploads."""

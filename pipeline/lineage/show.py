@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.text import Text
+from rich.tree import Tree
+
 from pipeline.lineage.record import Lineage
+from reward.offline.excerpt import printable
 from reward.offline.page import render_page
 from reward.offline.terminal import spoken
 from reward.types import Record
@@ -41,6 +45,14 @@ def node_of(label: str, record: Record, *more: Node) -> Node:
 def leaf(label: str, value: str | None) -> Node:
     """A line that may be missing."""
     return Node(label, value or NOT_RECORDED)
+
+
+def as_rich(node: Node) -> Tree:
+    """The same for a terminal."""
+    tree = Tree(Text.assemble((printable(node.label), "bold"), " ", (printable(node.value), "cyan")))
+    for one in node.below:
+        tree.add(as_rich(one))
+    return tree
 
 
 def render_html(root: Node) -> str:
