@@ -27,7 +27,6 @@ def follower(command: Sequence[str]) -> Follower:
         limit_s=1,
         every_s=60,
     )
-    made.front.port = 20_000
     made._answer_with(made._start(Fetched("1", "weights")))
     return made
 

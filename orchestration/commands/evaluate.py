@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from orchestration.commands.options import set_option
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
@@ -58,11 +59,9 @@ def evaluate(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")] = False,
     assignments: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
+        set_option(
             help="Any other setting, such as generation.top_k=20, model.timeout_s=60, cache=false or "
-            "audit_settings.voters=5 (EvaluationJob).",
+            "audit_settings.voters=5 (EvaluationJob)."
         ),
     ] = None,
     model_name: Annotated[str | None, _tested(help="The model's name, when MODEL is a URL.")] = None,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. ppo.kl_coef=0.01; repeatable."),
-]
+set_option = partial(typer.Option, "--set", metavar="KEY=VALUE")
+Overrides = Annotated[list[str] | None, set_option(help="Override a key, e.g. ppo.kl_coef=0.01; repeatable.")]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestration.commands.options import set_option
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def retrain(
     ],
     assignments: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. budget.hours=2."),
+        set_option(help="Override a key, e.g. budget.hours=2."),
     ] = None,
     cluster: Annotated[
         str | None,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestration.commands.options import set_option
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +25,7 @@ def world(
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="As data.wiki of a recipe, e.g. num_documents=5."),
+        set_option(help="As data.wiki of a recipe, e.g. num_documents=5."),
     ] = None,
     show: Annotated[int, typer.Option(min=0, help="Print so many rows of the held-out split.")] = 0,
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestration.promotion.evidence import Evidence, read_evidence
 from orchestration.registry.store import LINEAGE_TAG, ModelVersion, Registry
-from pipeline.artifacts.address import Artifact, find_artifact, located
+from pipeline.artifacts.address import SCHEME, Artifact, located, named_artifact
 from pipeline.artifacts.layout import is_digest
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.results import read_manifest
@@ -28,7 +28,8 @@ def bring_evidence(reference: str, store: ArtifactStore, *, is_dry: bool = False
         FileNotFoundError: there is no such folder.
         ValueError: the store has it not, or it is something else.
     """
-    found = find_artifact(reference, lambda: store)
+    is_stored = reference.startswith(SCHEME) or located(reference)
+    found = named_artifact(reference, lambda: store) if is_stored else None
     if found is not None and found.manifest().kind != EVALUATION:
         raise ValueError(
             f"{reference}: is of kind {found.manifest().kind}; publish it with --kind {EVALUATION}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestration.registry.store import ModelVersion
-from pipeline.artifacts.address import find_artifact
+from pipeline.artifacts.address import located, named_artifact
 from pipeline.artifacts.backend import Advance, no_progress
 from pipeline.evaluate.weights import digest_of_files, refuse_pickles
 
@@ -25,9 +25,9 @@ def local_weights(version: ModelVersion, *, advance: Advance = no_progress) -> P
     Raises:
         ValueError: they cannot be had, are not what was registered, or are pickles.
     """
-    stored = find_artifact(version.uri)
-    if stored is None:
+    if located(version.uri) is None:
         raise ValueError(f"{version.uri}: is no address of an artifact store; register the weights again")
+    stored = named_artifact(version.uri)
     sha256s = {file.path: file.sha256 for file in stored.manifest().files}
     found = digest_of_files(sha256s)
     if found != version.sha256:

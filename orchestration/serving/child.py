@@ -1,15 +1,10 @@
-"""One server of one version's weights, as a child process on a free port of this machine.
-
-The port is one of those that follow the clients' port. One of the system's choice is of the range that
-connections going out take theirs from: asked before its server listens, it may be taken by the question.
-"""
+"""One server of one version's weights, as a child process on a free port of this machine."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,10 +13,10 @@ import httpx
 
 from orchestration.serving.forward import LOOPBACK
 from pipeline.launch.reward_servers import die_with_parent
+from pipeline.ports import hold_port
 
 _GRACE_S = 30.0  # for the answers that are being written
 _ASK_S = 5.0
-_MOST_PORTS = 100
 
 
 @dataclass(frozen=True)
@@ -36,16 +31,11 @@ Command = Callable[[Fetched, int], Sequence[str]]  # of a server of these weight
 
 
 class Child:
-    """Starts a server.
+    """Starts a server."""
 
-    Args:
-        served: The weights.
-        command: What serves them.
-        above: Its port is the first free one after this.
-    """
-
-    def __init__(self, served: Fetched, command: Command, *, above: int) -> None:
-        self.served, self.port = served, _free_port(above)
+    def __init__(self, served: Fetched, command: Command) -> None:
+        self._held = hold_port(LOOPBACK)  # until it has ended, so that no connection gets its port
+        self.served, self.port = served, int(self._held.getsockname()[1])
         # Engines are processes of its own: the group ends them with it.
         self._process = subprocess.Popen(
             command(served, self.port),
@@ -75,10 +65,4 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-
-
-def _free_port(above: int) -> int:
-    for port in range(above + 1, min(above + _MOST_PORTS, 65_535) + 1):
-        with contextlib.suppress(OSError), socket.create_server((LOOPBACK, port)):
-            return port
-    raise ValueError(f"--port: the {_MOST_PORTS} ports after {above} are taken; give another")
+        self._held.close()

@@ -136,7 +136,7 @@ class Follower:
         return child
 
     def _start(self, served: Fetched) -> Child:
-        self._children.append(Child(served, self.command, above=self.front.port))
+        self._children.append(Child(served, self.command))
         return self._children[-1]
 
     async def _end(self, child: Child) -> None:

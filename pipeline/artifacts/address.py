@@ -87,12 +87,12 @@ def environments_store() -> ArtifactStore:
     return open_store(settings_from_environment())
 
 
-def find_artifact(reference: str, store: OpenStore = environments_store) -> Artifact | None:
-    """What a reference names; None for what is no reference to a store.
+def named_artifact(reference: str, store: OpenStore = environments_store) -> Artifact:
+    """What a reference names; the scheme may be left out.
 
     Args:
-        reference: `artifact:REF`, or a manifest's address.
-        store: Opens the store of the former.
+        reference: `artifact:REF`, REF, or a manifest's address.
+        store: Opens the store of the former two.
 
     Raises:
         ValueError: the store has nothing of that name.
@@ -101,19 +101,5 @@ def find_artifact(reference: str, store: OpenStore = environments_store) -> Arti
     if place is not None:
         location, digest = place
         return Artifact(open_store(settings_from_environment(location)), digest)
-    if not reference.startswith(SCHEME):
-        return None
-    return named_artifact(reference.removeprefix(SCHEME), store)
-
-
-def named_artifact(reference: str, store: OpenStore) -> Artifact:
-    """What a reference names where nothing else but one can stand: the scheme may be left out.
-
-    Raises:
-        ValueError: the store has nothing of that name.
-    """
-    found = find_artifact(reference, store)
-    if found is not None:
-        return found
     opened = store()
-    return Artifact(opened, opened.resolve(reference))
+    return Artifact(opened, opened.resolve(reference.removeprefix(SCHEME)))
