@@ -36,10 +36,9 @@ from orchestration.commands.promote import (
 )
 from orchestration.commands.recipe import recipe
 from orchestration.commands.retrain import retrain
-from orchestration.commands.schedule import schedule
+from orchestration.commands.schedule import schedule, status
 from orchestration.commands.serve import serve
 from orchestration.commands.serve_model import serve_model
-from orchestration.commands.status import status
 from orchestration.commands.world import world
 from orchestration.terminal.messages import error_console, fail
 

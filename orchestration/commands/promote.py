@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestration.commands import promote_options as options
+from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, open_named
 from orchestration.registry.open import approval_command, open_decisions, open_registry
 from orchestration.terminal.messages import fail, warn_ignored

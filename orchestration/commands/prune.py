@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.commands import promote_options as options
+from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, artifacts, open_named
 
 GraceOption = Annotated[float, typer.Option(min=0, help="What is younger stays.")]

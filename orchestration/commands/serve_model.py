@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration.commands import promote_options as options
+from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, byte_progress, open_named
 from orchestration.registry.open import open_version
 from orchestration.terminal.messages import warn_ignored
