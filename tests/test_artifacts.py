@@ -14,7 +14,7 @@ import pytest
 from orchestration.cli import main
 from pipeline.artifacts import failures
 from pipeline.artifacts import store as store_module
-from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
+from pipeline.artifacts.backend import CorruptError, MovedError, StoreError
 from pipeline.artifacts.layout import manifest_key, pointer_key
 from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.s3 import make_client

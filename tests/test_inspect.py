@@ -7,11 +7,19 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from orchestration.inspect.choice import Wanted, choose, few, totals
 from orchestration.inspect.page import render_run
-from orchestration.inspect.run import Run, as_audited, open_run, read_answers, read_entries
-from orchestration.inspect.steps import COLUMNS
-from orchestration.inspect.terminal import print_answers, print_overview
+from orchestration.inspect.run import (
+    Run,
+    Wanted,
+    as_audited,
+    choose,
+    few,
+    open_run,
+    read_answers,
+    read_entries,
+    totals,
+)
+from orchestration.inspect.terminal import COLUMNS, print_answers, print_overview
 from pipeline.record.rollout_files import rollouts_file, write_rollouts
 from pipeline.record.rollout_rows import rollout_rows
 from reward.types import Outcome

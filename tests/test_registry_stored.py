@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 import yaml
 
+from orchestration.commands.promote_view import version_node
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
 from orchestration.registry.logged import StoredModel
@@ -23,10 +24,8 @@ from orchestration.registry.store import (
     ModelVersion,
     Registry,
 )
-from orchestration.registry.stored import bring_evidence, references
+from orchestration.registry.stored import bring_evidence, local_weights, references
 from orchestration.registry.trial import Trial
-from orchestration.registry.version_tree import version_node
-from orchestration.registry.weights import local_weights
 from pipeline.artifacts.address import Artifact, located, named_artifact
 from pipeline.artifacts.layout import manifest_key
 from pipeline.artifacts.local import LocalBackend

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from orchestration.serving.child import Fetched
-from orchestration.serving.follow import Follower
+from orchestration.serving.follow import Fetched, Follower
 
 SERVER = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1"]
 

@@ -22,7 +22,7 @@ import pytest
 from orchestration.registry.store import LINEAGE_TAG, Registry
 from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.records import Ending
-from pipeline.artifacts.failures import MovedError
+from pipeline.artifacts.backend import MovedError
 from pipeline.artifacts.s3 import S3Backend
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store

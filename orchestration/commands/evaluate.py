@@ -17,7 +17,7 @@ from orchestration.commands.options import set_option
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from pipeline.evaluate.plan import EvaluationJob, Prices
+    from pipeline.evaluate.plan import EvaluationJob
 
 _tested = partial(typer.Option, rich_help_panel="The model under test")
 _judge = partial(typer.Option, rich_help_panel="The judge")
@@ -113,14 +113,17 @@ def evaluate(
     job = evaluation_job(given, model, model_name=model_name, out=out, only=only, overwrite=overwrite)
     if find_spec("inspect_ai") is None:
         raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
-    from pipeline.evaluate.plan import Prices
+    from rich.console import Console
+
+    from pipeline.evaluate.plan import Prices, expect
+    from pipeline.evaluate.report import print_expected
 
     prices = Prices(
         model_in=model_price_in, model_out=model_price_out, judge_in=price_in, judge_out=price_out
     )
     if dry_run:
         warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow, overwrite=overwrite)
-        _expect(job, prices)
+        print_expected(expect(job), prices, Console())
     else:
         warn_ignored(
             "without --dry-run",
@@ -145,16 +148,6 @@ def best(
     from pipeline.evaluate.report import print_choice
 
     print_choice(choose_best(evaluations), Console())
-
-
-def _expect(job: EvaluationJob, prices: Prices) -> None:
-    """Prints what an evaluation will take."""
-    from rich.console import Console
-
-    from pipeline.evaluate.plan import expect
-    from pipeline.evaluate.report import print_expected
-
-    print_expected(expect(job), prices, Console())
 
 
 def _evaluate(

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from orchestration.inspect.choice import Wanted
-    from orchestration.inspect.run import Run
+    from orchestration.inspect.run import Run, Wanted
 
 _TERMINAL_ROWS, _PAGE_ROWS = 3, 500
 
@@ -39,8 +38,7 @@ def inspect(
     """Show what a training run did: its steps, and its answers with claims, votes and evidence."""
     from rich.console import Console
 
-    from orchestration.inspect.choice import Wanted
-    from orchestration.inspect.run import open_run
+    from orchestration.inspect.run import Wanted, open_run
     from orchestration.inspect.terminal import print_overview
     from reward.types import Outcome
 
@@ -61,9 +59,8 @@ def _show_answers(
     """Prints the answers that fit, or writes a page of them."""
     from rich.console import Console
 
-    from orchestration.inspect.choice import choose, few, totals
     from orchestration.inspect.page import render_run
-    from orchestration.inspect.run import read_answers, read_entries
+    from orchestration.inspect.run import choose, few, read_answers, read_entries, totals
     from orchestration.inspect.terminal import print_answers
     from reward.offline.files import replace_file
 

@@ -82,9 +82,8 @@ def reproduce(
     store: StoreOption = None,
 ) -> None:
     """Write the recipe of a model and print the commands that make the model again."""
-    from pipeline.lineage.collect import collect
-    from pipeline.lineage.publish import read_lineage
-    from pipeline.lineage.reproduce import commands, write_recipe
+    from pipeline.lineage.publish import collect, read_lineage
+    from pipeline.lineage.show import commands, write_recipe
 
     location = None
     if Path(ref).is_dir():
@@ -103,8 +102,7 @@ def _tree(ref: str, registry: str | None, store: str | None) -> Node:
     """What made it; of a registered version also where it is and what was decided about it."""
     from dataclasses import replace
 
-    from pipeline.lineage.collect import collect
-    from pipeline.lineage.publish import read_lineage
+    from pipeline.lineage.publish import collect, read_lineage
     from pipeline.lineage.show import leaf, tree_of
 
     if Path(ref).is_dir():
@@ -121,18 +119,15 @@ def _find(ref: str, registry: str | None, store: str | None) -> tuple[Artifact |
 
     A version's lineage is in the store that is named, else where its weights are; it may have none.
     """
+    from orchestration.commands.promote_view import version_node
     from orchestration.registry.store import LINEAGE_TAG
-    from orchestration.registry.version_tree import version_node
     from pipeline.artifacts.address import Artifact, located, named_artifact
 
     if "@" not in ref or Path(ref).exists():
         return named_artifact(ref, partial(open_named, store)), None
     decisions, version = open_version(ref, registry, open_named(store))
-    about, digest, place = (
-        version_node(decisions, version),
-        version.tags.get(LINEAGE_TAG),
-        located(version.uri),
-    )
+    about, digest = version_node(decisions, version), version.tags.get(LINEAGE_TAG)
     if digest is None:
         return None, about
+    place = located(version.uri)
     return Artifact(open_named(store or (place[0] if place else None)), digest), about

@@ -181,16 +181,13 @@ def _download(source: Source, files: Sequence[RemoteFile], folder: Path) -> Path
     return paths[0]
 
 
-def _num_bytes(job: PrepareJob) -> int:
-    return sum(file.stat().st_size for given in job.inputs for file in given.files if file.is_file())
-
-
 def _run(job: PrepareJob) -> None:
     from orchestration.terminal.progress import ByteProgress
     from pipeline.data.card import write_card
     from pipeline.data.job import run_job
 
-    num_bytes = _num_bytes(job)
+    files = [file for given in job.inputs for file in given.files if file.is_file()]
+    num_bytes = sum(file.stat().st_size for file in files)
     # None where the work takes less time than starting them.
     is_small = job.tokenizer_path is None and num_bytes < _SMALL_BYTES
     num_workers = 0 if is_small else len(os.sched_getaffinity(0))

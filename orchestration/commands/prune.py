@@ -73,7 +73,8 @@ def prune(
     """
     from rich.console import Console
 
-    from orchestration.registry.open import open_registry, open_version
+    from orchestration.registry.open import open_version
+    from orchestration.registry.store import Registry
     from orchestration.registry.stored import references
     from orchestration.retrain.retention import results_of_version, stale_results, why_needed
     from pipeline.artifacts.terminal import garbage_table
@@ -97,7 +98,7 @@ def prune(
     if asked is None:
         print("march: no registry was asked; only pointers, champions and --keep protect", file=sys.stderr)
     else:
-        kept |= references(open_registry(asked), opened, without=[one for _, one in gone])
+        kept |= references(Registry(asked), opened, without=[one for _, one in gone])
     garbage = find_garbage(opened, references=kept, grace=grace, stale=stale, with_ancestors=ancestors)
     Console().print(garbage_table(garbage))
     if dry_run:

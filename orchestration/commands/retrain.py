@@ -76,9 +76,10 @@ def retrain(
     """
     from orchestration.commands import retrain_run as does
 
-    if cancel or logs is not None:
-        does.cancel_or_show(does.load(job, assignments, cluster), logs=None if cancel else logs)
-        return
+    if cancel:
+        return does.cancel(does.load(job, assignments, cluster))
+    if logs is not None:
+        return does.print_log(does.load(job, assignments, cluster), logs)
     if submit is not None and not if_due:
         raise ValueError("--submit: needs --if-due; add it")
     if redo is not None and if_due:

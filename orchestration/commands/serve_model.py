@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -60,9 +61,8 @@ def serve_model(
     import shlex
 
     from orchestration.promotion.policy import read_policy
-    from orchestration.registry.weights import local_weights, vllm_command
-    from orchestration.serving.child import Fetched
-    from orchestration.serving.follow import Follower
+    from orchestration.registry.stored import local_weights
+    from orchestration.serving.follow import Fetched, Follower
     from orchestration.serving.forward import LOOPBACK
     from reward.samplers.start import demand_libraries
 
@@ -76,8 +76,11 @@ def serve_model(
             return Fetched(version.version, str(local_weights(version, advance=advance)))
 
     def command(served: Fetched, port: int, host: str = LOOPBACK) -> list[str]:
+        # Not `vllm serve`: the CPU build's does not start.
+        server = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", served.weights]
         names = [model, *([f"{model}@{served.version}"] if served.version else [])]
-        return vllm_command(served.weights, names=names, host=host, port=port, more=vllm_options or ())
+        server += ["--served-model-name", *names, "--host", host, "--port", str(port)]
+        return [*server, *(vllm_options or ())]
 
     if not show:
         demand_libraries()
@@ -113,7 +116,7 @@ def _follow(follower: Follower, *, host: str, port: int, first: str | None) -> N
 
     from orchestration.registry.decisions import NoVersionError
     from orchestration.retrain.transient import patiently
-    from orchestration.serving.child import Fetched
+    from orchestration.serving.follow import Fetched
     from pipeline.launch.signals import terminable
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")

@@ -10,7 +10,7 @@ from orchestration.doctor.fit import check_fit, gather_resources
 from orchestration.doctor.packages import check_packages, gather_packages
 from orchestration.doctor.report import Finding, Section, failed, skipped
 from orchestration.doctor.s3_store import check_store
-from orchestration.terminal.errors import user_error
+from orchestration.terminal.messages import user_error
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.settings.recipe import Recipe
 

@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from orchestration.doctor.report import Finding, failed, ok, skipped
-from pipeline.artifacts.backend import Entry
-from pipeline.artifacts.failures import StoreError, UnsafeEndpointError
+from pipeline.artifacts.backend import Entry, StoreError, UnsafeEndpointError
 from pipeline.artifacts.layout import UPLOADS
 from pipeline.artifacts.settings import STORE_VARIABLE, StoreSettings
 

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from orchestration.inspect.choice import Totals
-from orchestration.inspect.run import Run, as_audited, truth_in_words, turn_in_words
-from orchestration.inspect.steps import in_words, known_columns
-from orchestration.inspect.terminal import kept_in_words
+from orchestration.inspect.run import Run, Totals, as_audited, truth_in_words, turn_in_words
+from orchestration.inspect.terminal import in_words, kept_in_words, known_columns
 from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.page import render_page, stacked_bar
 from reward.offline.report import report_row, script_data

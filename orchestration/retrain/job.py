@@ -15,8 +15,8 @@ from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, mod
 
 from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
 from orchestration.retrain.triggers import Triggers
+from orchestration.settings import BESIDE, InputPath, beside
 from orchestration.settings.evaluate import EvaluationSettings
-from orchestration.settings.paths import BESIDE, InputPath, beside
 from pipeline.redaction import refuse_password
 from reward.assignments import assign, read_settings
 from reward.config import Settings
@@ -235,7 +235,7 @@ def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
     try:
         job = Job.model_validate(assign(tree, assignments), context={BESIDE: file.parent})
     except ValidationError as error:
-        from orchestration.terminal.errors import user_error
+        from orchestration.terminal.messages import user_error
 
         raise ValueError(f"{file.name}: {user_error(error)}") from None
     refuse_password("registry.uri" if job.registry.uri else "MLFLOW_TRACKING_URI", job.registry.address)

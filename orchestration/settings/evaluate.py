@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from orchestration.settings.paths import InputPath
+from orchestration.settings import InputPath
 from orchestration.settings.sampler import audit_sampler, engine_servers
 from pipeline.evaluate.plan import GENERATION, JUDGING, EvaluationJob
 from reward.assignments import assign

@@ -14,8 +14,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from pipeline.artifacts.backend import Advance, no_progress
-from pipeline.artifacts.conditions import locked
 from pipeline.artifacts.layout import MANIFESTS, MODELS, manifest_key
+from pipeline.artifacts.local import locked
 from pipeline.artifacts.manifest import Manifest
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore, files_of, open_store

@@ -6,22 +6,26 @@ body, which any S3 server must check, so a part that arrives damaged is refused;
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry
-from pipeline.artifacts.conditions import locked, missing_conditions
-from pipeline.artifacts.failures import (
+from pipeline.artifacts.backend import (
+    MOST_BYTES,
+    Advance,
+    Blob,
     CorruptError,
+    Entry,
     MovedError,
     StoreError,
     UnsafeEndpointError,
     refuse_large,
 )
 from pipeline.artifacts.layout import UPLOADS
+from pipeline.artifacts.local import locked
 from pipeline.artifacts.settings import MIB, StoreSettings
 
 _MOST_COPIED = 5 << 30  # bytes of one CopyObject
@@ -206,6 +210,40 @@ class S3Backend:
 
     def _key(self, name: str) -> str:
         return name.removeprefix(self.settings.prefix)
+
+
+def missing_conditions(client: Any, bucket: str, prefix: str) -> list[str]:
+    """What an endpoint lacks, by behaviour, since some ignore what they accept. Swift has no IfMatch.
+
+    Writes to a key of its own, and removes it.
+
+    Args:
+        client: Of boto3.
+        bucket: Where.
+        prefix: Under what.
+    """
+    at = {"Bucket": bucket, "Key": f"{prefix}probe/{uuid.uuid4().hex}"}
+    try:
+        tag = client.put_object(**at, Body=b"1")["ETag"]
+        if_none_match = not _is_written(client, **at, Body=b"2", IfNoneMatch="*")
+        other = '"00000000000000000000000000000000"'
+        if_match = not _is_written(client, **at, Body=b"3", IfMatch=other)
+        if_match = if_match and _is_written(client, **at, Body=b"4", IfMatch=tag)
+        found = {"IfNoneMatch": if_none_match, "IfMatch": if_match}
+        return [name for name, holds in found.items() if not holds]
+    finally:
+        client.delete_object(**at)
+
+
+def _is_written(client: Any, **call: Any) -> bool:
+    """Whether a conditional write is done; refused conditions and unknown ones are not."""
+    try:
+        client.put_object(**call)
+    except client.exceptions.ClientError as error:
+        if status(error) in (400, 404, 409, 412, 501):
+            return False
+        raise
+    return True
 
 
 def _upload_key(key: str, upload: dict[str, Any]) -> str:
