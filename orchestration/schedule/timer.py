@@ -44,7 +44,8 @@ def take_turns(job: str, every_s: float, stop: threading.Event) -> None:
     """
     label, command = Path(job).stem, [*_MARCH, "retrain", job, "--if-due", "--json"]
     while not stop.is_set():
-        began, printed = time.monotonic(), None
+        printed: str | None = None
+        began = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
         while printed is None:
             try:
