@@ -239,8 +239,10 @@ def _holders(job: Job) -> Iterator[int]:
 
 
 def _stopped_jobs(job: Job) -> Iterator[str]:
-    client = open_client(job.cluster.address) if job.cluster is not None else None
-    for one in jobs_of(client, job) if client else ():
+    if job.cluster is None:
+        return
+    client = open_client(job.cluster.address)
+    for one in jobs_of(client, job):
         if is_living(one):
             client.stop_job(one.submission_id)
             yield f"Ray job {one.submission_id}"
