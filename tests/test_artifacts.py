@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestration.cli import main
-from pipeline.artifacts import failures
+from pipeline.artifacts import backend
 from pipeline.artifacts import store as store_module
 from pipeline.artifacts.backend import CorruptError, MovedError, StoreError
 from pipeline.artifacts.layout import manifest_key, pointer_key
@@ -296,7 +296,7 @@ def test_what_is_too_large_for_a_manifest_is_not_read(
     store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     digest = store.publish(kind="x", record={"text": "x" * 1000}).digest
-    monkeypatch.setattr(failures, "MOST_BYTES", 500)
+    monkeypatch.setattr(backend, "MOST_BYTES", 500)
     with pytest.raises(CorruptError, match="which no manifest"):
         store.manifest(digest)
     with pytest.raises(CorruptError, match="which no manifest"):
