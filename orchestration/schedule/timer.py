@@ -35,12 +35,12 @@ ENDED = Counter("march_retrainings", "Retrainings that ended", [*_JOB, "result"]
 
 
 def take_turns(job: str, every_s: float, stop: threading.Event) -> None:
-    """Runs one job's commands, one after the other, until it is told to stop; what runs then ends in order.
+    """Runs one job's commands, one after the other, until `stop` is set; what runs then ends in order.
 
     Args:
         job: Its file, or its name.
         every_s: From the start of one command to that of the next, in seconds.
-        stop: Set when no more is to be run.
+        stop: Set by a signal.
     """
     label, command = Path(job).stem, [*_MARCH, "retrain", job, "--if-due", "--json"]
     while not stop.is_set():
