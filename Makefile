@@ -24,7 +24,7 @@ export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo real test test-fast test-real test-slow test-stack chaos check docs bench ablations lock image pin-images clean
+.PHONY: help demo real test test-fast test-core test-real test-slow test-stack chaos check docs bench ablations lock image pin-images clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -40,15 +40,18 @@ demo: $(VENV)/ready ## train the tiny policy with MARCH on this machine's CPUs a
 real: $(VENV)/ready ## the same with a real model of 135 million parameters on real text; up to 90 minutes
 	$(BIN)/march demo --recipe smollm2 --run-dir runs/real
 
-test: test-fast test-real ## tests of seconds, then those that start vLLM, Ray or a training
+test: test-fast test-core ## tests of seconds, then a training that is killed and resumed, vLLM, MLflow, an evaluation
 
 test-fast: $(VENV)/ready ## tests of seconds
 	$(PYTEST) -n $(FAST_JOBS) -m "not slow and not long and not gpu and not chaos"
 
-test-real: $(VENV)/ready ## real engines, trainings and kills in their short forms
-	$(call trainings_and_others,slow and not long and not gpu and not chaos)
+test-core: $(VENV)/ready ## the core of what runs for real
+	$(call trainings_and_others,core and not long)
 
-test-slow: $(VENV)/ready ## the same, and the long forms that `make test` leaves out; above an hour
+test-real: $(VENV)/ready ## all else that runs for real, engines, trainings and kills, in their short forms
+	$(call trainings_and_others,slow and not core and not long and not gpu and not chaos)
+
+test-slow: $(VENV)/ready ## the real ones of both, and their long forms; above an hour
 	$(call trainings_and_others,(slow or long) and not gpu and not chaos)
 
 test-stack: $(VENV)/ready ## the one-machine stack of infra/compose as processes, each killed in turn; half an hour

@@ -3,7 +3,7 @@
     python -m bench [NAME ...] [--data PATH ...]
 
 `--data` is for `ragtruth` (one folder) and `swaps` (any number), which read the rows of the tests without it,
-and for `credit`: the folders of trainings on a world.
+for `credit`, the folders of trainings on a world, and for `auditors`, what `march demo` measured.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench import (
     artifacts,
+    auditors,
     credit,
     drift,
     prepare,
@@ -27,6 +28,7 @@ from bench import (
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "artifacts": artifacts.run,
+    "auditors": auditors.run,
     "credit": credit.run,
     "drift": drift.run,
     "prepare": prepare.run,
@@ -38,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "training": training.run,
 }
 WITH_DATA: dict[str, Callable[[Sequence[Path]], None]] = {
+    "auditors": auditors.run,
     "credit": credit.run,
     "ragtruth": ragtruth.run,
     "swaps": swaps.run,

@@ -1,4 +1,4 @@
-"""Each test of faults in two lengths: a short one for `make test` and a long one for `make chaos`."""
+"""Each test of faults in two lengths: a short one for `make test-real` and a long one for `make chaos`."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from reward.config import LocalSamplerConfig
-from reward.samplers import Message, SamplerError, make_sampler
+from reward.samplers import Message, SamplerError
+from reward.samplers.make import make_sampler
 from reward.samplers.token_ids import completion_budget, load_tokenizer, prompt_token_ids, sample_group
 from reward.types import SampleGroup
 

@@ -18,7 +18,7 @@ from tests.evaluations import QUESTIONS, ChatServer, drawn_verdict
 from tests.march_cli import MARCH
 from tests.vllm_process import ENVIRONMENT, TINY_POLICY
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.core]
 
 SMALL = (
     *("--limit", "4", "--generations", "3", "--seed", "1", "--concurrency", "1"),

@@ -191,3 +191,16 @@ def test_a_megabyte_is_read_or_refused(piece: str) -> None:
     assert is_refused if piece == "1,000," else verdict.outcome is Outcome.SUPPORTED
     long = lexical_audit(QUERY, text, AuditConfig())
     assert long.reason == Reason.RESPONSE_TOO_LONG
+
+
+def test_a_date_may_stand_in_a_title_and_a_number_of_a_passage_may_not() -> None:
+    season = Document(
+        id="s", title="Sporting Alcaria 2018\u201319 season, passage 7", text="Alcaria came fourth."
+    )
+    query = RagQuery(id="t", query="How did it go?", documents=(season,))
+    verdict = lexical_audit(query, "In 2018\u201319 they scored 7 goals.", AuditConfig())
+    assert [(one.claim.answer, one.state) for one in verdict.claims] == [
+        ("2018\u201319", ClaimState.SUPPORTED),
+        ("7", ClaimState.NOT_IN_DOCUMENTS),
+    ]
+    assert verdict.claims[0].note == "is in the title of document s"

@@ -16,8 +16,9 @@ import pytest
 
 from pipeline.training.engines import EngineRegistry
 from reward.config import RaySamplerConfig, SamplingSettings
-from reward.samplers import Message, SamplerError, make_sampler
+from reward.samplers import Message, SamplerError
 from reward.samplers.live import RayEngineSampler
+from reward.samplers.make import make_sampler
 from reward.samplers.token_ids import load_tokenizer
 
 TINY_POLICY = Path(__file__).parents[1] / "pipeline" / "tiny" / "checkpoint"

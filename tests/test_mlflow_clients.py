@@ -29,7 +29,7 @@ from tests.promotion_evidence import better, evidence, write_evidence
 from tests.registry_place import POLICY
 from tests.s3_server import serve_swift
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.core]
 
 _TINY = Path(__file__).parents[1] / "pipeline" / "tiny" / "checkpoint"
 # What a colleague's notebook does; whoever imports a package of ours in it fails.

@@ -24,7 +24,7 @@ from pipeline.settings.recipe import TINY_POLICY
 from reward.types import Role
 from tests.march_training import Run, assert_nothing_lost_or_repeated
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000), pytest.mark.training]
+pytestmark = [pytest.mark.slow, pytest.mark.core, pytest.mark.timeout(3000), pytest.mark.training]
 
 STEPS, BATCH = 4, 16
 SETTINGS = {

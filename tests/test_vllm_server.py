@@ -17,7 +17,7 @@ from reward.samplers import Message, SamplerError
 from reward.samplers.openai import OpenAISampler
 from reward.samplers.token_ids import load_tokenizer, prompt_token_ids
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.core]
 
 TINY_POLICY = Path(__file__).parents[1] / "pipeline" / "tiny" / "checkpoint"
 MESSAGES = [Message(role="user", content="How many euros did the July picnic in Kabul raise?")]

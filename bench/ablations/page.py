@@ -8,16 +8,16 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from bench.ablations.compare import Finding, Interval, Rows, find, finished, mean_interval, pooled_rate
-from bench.ablations.plan import ROOT, Cell, Plan
+from bench.ablations.plan import ROOT, Cell, Comparison, Plan
 from bench.ablations.results import FOLDER, Figures, Row, read_rows
 
 PAGE, PLOT = ROOT / "docs" / "ablations.md", ROOT / "docs" / "images" / "ablations.svg"
 _TEMPLATE = Path(__file__).with_name("page.md.j2")
 _FIGURES = {
-    "faithful": "faithful answers",
+    "faithful": "faithful",
     "false_accept": "false accepts",
-    "checker": "Checker's single votes right",
-    "claims": "questions an answer",
+    "checker": "right votes",
+    "claims": "questions",
 }
 
 _BY_WORLD = ("always", "sometimes", "never")
@@ -50,13 +50,17 @@ def render(plan: Plan, rows: Rows) -> str:
         plan=plan,
         plot=PLOT.name,
         state=_state(plan, rows),
-        verdicts=_table(("question", "figure", "claimed", "difference", "verdict"), map(_verdict, findings)),
+        verdicts=_table(
+            ("question", "claimed", "difference", "verdict"),
+            (_verdict(finding) for finding in findings if finding.num_seeds),
+        ),
+        pending=_pending(findings, plan),
         arms=_table(
-            ("arm", "seeds", "faithful", "false accepts", "Checker", "questions", "in training"),
-            (_arm(name, finished(rows[name]), plan) for name in plan.arms),
+            ("arm", "faithful", "false accepts", "Checker", "questions", "in training"),
+            (_arm(name, finished(rows[name]), plan) for name in plan.arms if finished(rows[name])),
         ),
         starts=_table(
-            ("start", "worlds", "weights", "faithful", *_BY_WORLD, "false accepts", "Checker"),
+            ("start", "world of", "models", "faithful", *_BY_WORLD, "false accepts", "Checker"),
             _starts(plan, rows),
         ),
         reasons="".join(f"- {one.question}: {one.why}\n" for one in plan.comparisons if one.why),
@@ -70,46 +74,54 @@ def _state(plan: Plan, rows: Rows) -> str:
     planned = len(list(plan.cells()))
     if not done:
         return f"None of {planned} cells has been run yet."
-    codes = sorted({row.code for row in done})
-    counts = ", ".join(f"{sum(row.code == code for row in done)} of sources `{code}`" for code in codes)
+    num_codes = len({row.code for row in done})
     minutes = sum(row.wall_s for row in done) / len(done) / 60
     num_several = sum(row.after is not None and row.after.right is not None for row in done)
     return (
-        f"{len(done)} of {planned} cells are run ({counts}), {minutes:.1f} minutes each on two CPU cores. "
-        f"In {num_several} of them the Solver answered each world {plan.tries} times, in the others once: "
-        "both tell the same share, the first more exactly."
+        f"{len(done)} of {planned} cells are run, {minutes:.1f} minutes each on two CPU cores, by "
+        f"{num_codes} versions of the sources (`code` in the rows). In {num_several} of them the Solver "
+        f"answered each world {plan.tries} times, in the others once."
     )
+
+
+def _pending(findings: Sequence[Finding], plan: Plan) -> str:
+    """The comparisons without a figure, in one sentence."""
+    names = ", ".join(_pair(one.comparison) for one in findings if not one.num_seeds)
+    return f"0 of {len(plan.seeds)} seeds run: {names}.\n" if names else ""
+
+
+def _pair(comparison: Comparison) -> str:
+    against = f"`{comparison.against}`" if comparison.against else "its start"
+    return f"`{comparison.arm}` - {against}"
 
 
 def _verdict(finding: Finding) -> tuple[str, ...]:
     comparison = finding.comparison
-    against = f"`{comparison.against}`" if comparison.against else "its start"
+    more = "more" if comparison.claim == "higher" else "fewer"
     return (
-        f"{comparison.question} (`{comparison.arm}` - {against})",
-        _FIGURES[comparison.figure],
-        f"{'more' if comparison.claim == 'higher' else 'fewer'} ({comparison.by})",
+        f"{comparison.question} ({_pair(comparison)})",
+        f"{more} {_FIGURES[comparison.figure]} ({comparison.by})",
         _difference(finding),
         finding.verdict,
     )
 
 
 def _difference(finding: Finding) -> str:
-    unit, scale, digits = ("", 1.0, 2) if finding.comparison.figure == "claims" else (" points", 100.0, 1)
+    scale, digits = (1.0, 2) if finding.comparison.figure == "claims" else (100.0, 1)
     if finding.interval is None:
-        return "".join(f"{value * scale:+.{digits}f}{unit}" for value in finding.differences)
+        return "".join(f"{value * scale:+.{digits}f}" for value in finding.differences)
     ends = f"{finding.interval.low * scale:+.{digits}f} to {finding.interval.high * scale:+.{digits}f}"
-    return f"{finding.interval.value * scale:+.{digits}f}{unit} ({ends})"
+    return f"{finding.interval.value * scale:+.{digits}f} ({ends})"
 
 
 def _arm(name: str, rows: Sequence[Row], plan: Plan) -> tuple[str, ...]:
-    head = (f"`{name}`: {plan.arms[name].about}{_steps(plan, name)}", f"{len(rows)} of {len(plan.seeds)}")
+    seeds = "" if len(rows) == len(plan.seeds) else f"; {len(rows)} of {len(plan.seeds)} seeds"
+    head = f"`{name}`: {plan.arms[name].about}{_steps(plan, name)}{seeds}"
     after = [row.after for row in rows if row.after]
     trained = [row.trained for row in rows if row.trained]
-    if not after:
-        return (*head, "", "", "", "", "")
     questions = sum(figures.claims for figures in after) / len(after)
     in_training = sum(one.false_accept for one in trained) / len(trained)
-    return (*head, *_held_out(after), f"{questions:.2f}", f"{in_training:.1%}")
+    return (head, *_held_out(after), f"{questions:.2f}", f"{in_training:.1%}")
 
 
 def _steps(plan: Plan, arm: str) -> str:
@@ -118,23 +130,24 @@ def _steps(plan: Plan, arm: str) -> str:
 
 
 def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:
-    """One line a start and world: what reinforcement began with. More than one hash is a flaw to be seen."""
+    """One line a start and world: what reinforcement began with. More than one model is a flaw to be seen."""
     found: dict[tuple[str, str], list[Row]] = {}
+    first: dict[tuple[str, str], str] = {}  # the arm that names the world
     for name, arm in plan.arms.items():
-        setting = Cell(plan=plan, arm=name, seed=plan.seeds[0]).world
-        world = f"`{setting}`" if setting else "plain"
-        found.setdefault((arm.start, world), []).extend(finished(rows[name]))
+        key = (arm.start, Cell(plan=plan, arm=name, seed=plan.seeds[0]).world)
+        first.setdefault(key, name)
+        found.setdefault(key, []).extend(finished(rows[name]))
     table: list[tuple[str, ...]] = []
-    for (start, world), of_start in found.items():
+    for key, of_start in found.items():
         measured: dict[int, Figures] = {}
         for row in of_start:  # arms of one start measured it alike, but for how often they asked
             if row.before and (row.before.right or row.seed not in measured):
                 measured[row.seed] = row.before
-        weights = ", ".join(sorted({f"`{row.start}`" for row in of_start}))
-        about = f"`{start}`: {plan.starts[start].about}"
+        num_models = len({row.start for row in of_start})
         figures = list(measured.values())
         faithful, *others = _held_out(figures)
-        table.append((about, world, weights, faithful, *_by_world(figures), *others))
+        names = (f"`{key[0]}`", f"`{first[key]}`", str(num_models))
+        table.append((*names, faithful, *_by_world(figures), *others))
     return table
 
 

@@ -146,7 +146,8 @@ def _asks(model: str, policy: SmokePolicy) -> Check:
         from orchestration.registry.smoke import ask
         from orchestration.serving.forward import LOOPBACK
         from reward.config import OpenAISamplerConfig
-        from reward.samplers import SamplerError, make_sampler
+        from reward.samplers import SamplerError
+        from reward.samplers.make import make_sampler
 
         config = OpenAISamplerConfig(
             base_urls=(f"http://{LOOPBACK}:{port}/v1",),

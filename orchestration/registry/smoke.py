@@ -100,7 +100,7 @@ async def ask(sampler: Sampler, policy: SmokePolicy) -> list[str]:
 
 async def _load_and_ask(folder: str, policy: SmokePolicy) -> list[str]:
     from reward.config import LocalSamplerConfig
-    from reward.samplers import make_sampler
+    from reward.samplers.make import make_sampler
 
     return await ask(make_sampler(LocalSamplerConfig(model=folder, timeout_s=policy.timeout_s)), policy)
 

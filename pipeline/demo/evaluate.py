@@ -47,7 +47,8 @@ from pipeline.worlds.world import Judgement, World, WorldRow
 from reward.auditor import audit
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.roles.prompts import PromptSet, load_prompts
-from reward.samplers import Sampler, SamplerError, make_sampler
+from reward.samplers import Sampler, SamplerError
+from reward.samplers.make import make_sampler
 
 _NUM_AT_ONCE = 64  # rows; with more an engine on two cores is no faster, and the first are done late
 

@@ -44,7 +44,7 @@ class FrozenChecker:
     """Runs as a Ray actor."""
 
     def __init__(self, plan: CanaryPlan) -> None:
-        from reward.samplers import make_sampler
+        from reward.samplers.make import make_sampler
 
         self.sampler = make_sampler(plan.sampler)
         self.audit = plan.audit

@@ -16,7 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from reward.claims.clauses import Clauses, fit
 from reward.claims.kind import ClaimKind, Target
+from reward.claims.names import Name, find_names
 from reward.claims.text import sentence_span
 from reward.types import Claim, Span
 
@@ -116,6 +118,7 @@ class _Free:
         unique = {(one.kind.name, one.start, one.end): one for one in together}
         self._targets = sorted(unique.values(), key=lambda one: (one.start, -one.end))
         self._named: dict[tuple[str, str], list[Target]] = {}
+        self._clauses = Clauses(response, targets)
 
     def take(self, claim: Claim) -> CoveredClaim | None:
         """Takes out what a claim is about."""
@@ -123,6 +126,7 @@ class _Free:
             target
             for target in self._with_answer(claim.answer)
             if target.kind.asks_for(claim.question, target.mention, self._response)
+            and not self._is_of_another(claim.question, target)
         ]
         words = content_words(claim.question)
         if len(words) >= _FEWEST_WORDS and self._words and not words & self._words:
@@ -135,6 +139,17 @@ class _Free:
         self._atoms -= set(taken.places)
         span = Span(start=taken.start, end=taken.end)
         return CoveredClaim(claim.model_copy(update={"span": span, "kind": taken.kind.name}), taken)
+
+    def _is_of_another(self, question: str, target: Target) -> bool:
+        """Whether a question names whom the response speaks of, but not where it says a mention."""
+        subject = None if target.kind.name == "name" else self._clauses.subject(target)
+        if subject is None:
+            return False
+        asked = _names_of(question)
+        beside = self._clauses.names_beside(target)
+        if any(fit(name, one) for name in asked for one in beside):
+            return False
+        return any(fit(name, one) for name in asked for one in self._clauses.names)
 
     def spans(self) -> Iterator[Span]:
         """Where the atoms stand that are left, from left to right."""
@@ -194,6 +209,11 @@ class _Free:
 def content_words(text: str) -> frozenset[str]:
     """The words of a text that say what it is about, by their first letters."""
     return frozenset(_stems(text)) - _STOP
+
+
+@lru_cache(maxsize=256)
+def _names_of(question: str) -> list[Name]:
+    return find_names(question)
 
 
 @lru_cache(maxsize=4096)

@@ -1,9 +1,9 @@
 """The audit without a model: does each number, name and date of the response stand in its documents?
 
 The embedded default of `march audit`, and the baseline that a model has to beat (`facts.py` asks the
-questions). It sees invented numbers and names. It cannot see a true number in a wrong place of running text
-(what the July picnic raised, said of the May picnic), and it refutes numbers that the response works out
-itself, such as a sum.
+questions). It sees invented numbers and names, and numbers that other documents hold of somebody else. It
+cannot see a true number in a wrong place of one document (what the July picnic raised, said of the May
+picnic), and it refutes numbers that the response works out itself, such as a sum.
 
 What is in the query alone is no claim of the answer, and is left out.
 """

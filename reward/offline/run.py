@@ -28,7 +28,8 @@ from reward.offline.plan import AuditJob, Plan, make_plan, take_rows
 from reward.offline.ragtruth import RESPONSES, SOURCES
 from reward.offline.resume import AuditedRow, Output
 from reward.offline.rows import AuditRow
-from reward.samplers import Sampler, SamplerError, make_sampler
+from reward.samplers import Sampler, SamplerError
+from reward.samplers.make import make_sampler
 from reward.types import Record, Verdict
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from typing_extensions import TypedDict  # typing's own cannot be a field of a record before Python 3.12
 
-from reward.config import SamplerConfig, SamplingSettings
+from reward.config import SamplingSettings
 from reward.types import SampleGroup
 
 
@@ -96,18 +96,3 @@ class TrainedSampler(Protocol):
             SamplerError: they cannot be asked for now.
         """
         ...
-
-
-def make_sampler(config: SamplerConfig) -> Sampler:
-    """Builds the configured sampler; its heavy imports happen only here."""
-    if config.kind == "openai":
-        from reward.samplers.openai import OpenAISampler
-
-        return OpenAISampler(config)
-    if config.kind == "ray":
-        from reward.samplers.live import RayEngineSampler
-
-        return RayEngineSampler(config)
-    from reward.samplers.local import LocalEngineSampler
-
-    return LocalEngineSampler(config)

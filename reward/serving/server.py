@@ -47,7 +47,8 @@ from prometheus_client import Counter
 from reward import telemetry
 from reward.config import OpenAISamplerConfig, bare_url
 from reward.roles.prompts import load_prompts
-from reward.samplers import Sampler, make_sampler
+from reward.samplers import Sampler
+from reward.samplers.make import make_sampler
 from reward.serving.config import NoSampler, ServerConfig
 from reward.serving.connections import Listener, guarded, open_listener, raise_file_limit, tls_options
 from reward.serving.logs import configure_logging

@@ -30,7 +30,8 @@ from inspect_ai.util import LimitExceededError
 
 from pipeline.evaluate.tasks.samples import chat, generation_of, of_march
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings
-from reward.samplers import Message, Sampler, SamplerError, make_sampler
+from reward.samplers import Message, Sampler, SamplerError
+from reward.samplers.make import make_sampler
 from reward.types import Sample, SampleGroup
 
 ROLE = "grader"

@@ -1,0 +1,99 @@
+"""The audit without a model on numbers that the documents hold of somebody else.
+
+`data/elsewhere.jsonl` was written by somebody who had not seen the code: 55 right answers that tempt to a
+refusal, with pronouns, aliases and acronyms over several documents, and 45 with a value of another subject.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.settings.worlds import WikiSettings
+from pipeline.worlds.wiki.relations import statement_of
+from pipeline.worlds.wiki.world import WikiWorld
+from pipeline.worlds.world import Asked
+from reward.config import AuditConfig
+from reward.lexical import lexical_audit
+from reward.types import Document, Outcome, RagQuery
+
+RICHARDS = Document(id="1", title="Edwin Richards", text="Edwin Richards (born 15 December 1879) was Welsh.")
+FUKS = Document(id="2", title="Alexander Fuks", text="Alexander Fuks (born 30 May 1917) was a historian.")
+JOBS = Document(id="3", title="", text="Jobs and Wozniak sold 200 boards in 1976.")
+COMPANY = Document(id="4", title="", text="The company had 3,000 employees in 1984.")
+FOUNDERS = Document(id="5", title="", text="Apple was founded by Steve Jobs, Steve Wozniak and Ronald Wayne.")
+
+
+def audit(response: str, *documents: Document) -> tuple[Outcome, list[str]]:
+    query = RagQuery(id="q", query="Who, and when?", documents=documents)
+    verdict = lexical_audit(query, response, AuditConfig())
+    return verdict.outcome, [claim.note for claim in verdict.claims if claim.note]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Edwin Richards was born on 30 May 1917.",
+        "Richards was born on 30 May 1917.",
+        "Edwin Richards was born on 30 May 1917 and Alexander Fuks on 15 December 1879.",
+        "Edwin Richards was born on 15 December 1879, while Alexander Fuks was born in 1879.",
+        "The date of birth of Edwin Richards is 30 May 1917.",
+    ],
+)
+def test_a_number_of_somebody_else_is_refuted(response: str) -> None:
+    outcome, notes = audit(response, RICHARDS, FUKS)
+    assert outcome is Outcome.REFUTED
+    assert any("the documents say it of another: " in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("response", "documents"),
+    [
+        ("Edwin Richards was born on 15 December 1879.", (RICHARDS, FUKS)),
+        ("Edwin Richards was born on 15 December 1879 and Alexander Fuks on 30 May 1917.", (RICHARDS, FUKS)),
+        ("He was born on 30 May 1917.", (RICHARDS, FUKS)),  # names nobody
+        ("Edwin Richards and Alexander Fuks were born in 1879 and 1917.", (RICHARDS, FUKS)),
+        ("Steve Jobs sold 200 boards.", (JOBS, FOUNDERS)),  # one surname
+        ("Apple had 3,000 employees in 1984.", (COMPANY, FOUNDERS)),  # "the company" names nobody
+        ("Edwin Richards was born on 30 May 1917.", (Document(id="1", text=f"{RICHARDS.text} {FUKS.text}"),)),
+    ],
+)
+def test_what_may_be_meant_is_supported(response: str, documents: tuple[Document, ...]) -> None:
+    assert audit(response, *documents) == (Outcome.SUPPORTED, [])
+
+
+def test_a_small_number_in_words_that_only_others_have_is_no_claim() -> None:
+    brothers = Document(id="2", title="Alexander Fuks", text="Alexander Fuks had two brothers in Siegen.")
+    query = RagQuery(id="q", query="Who had dogs?", documents=(RICHARDS, brothers))
+    claims = lexical_audit(query, "Edwin Richards had two dogs.", AuditConfig()).claims
+    assert [one.claim.answer for one in claims] == ["Edwin Richards"]
+
+
+def test_no_right_answer_of_others_is_refuted_for_its_subject() -> None:
+    found = {True: 0, False: 0}
+    for line in (Path(__file__).parent / "data" / "elsewhere.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        documents = [Document.model_validate(one) for one in row["documents"]]
+        _, notes = audit(row["response"], *documents)
+        found[row["right"]] += any("the documents say it of another: " in note for note in notes)
+    assert found == {True: 0, False: 3}  # most of those documents name both subjects
+
+
+def test_values_of_two_paragraphs_of_wikipedia_are_mostly_seen_to_be_exchanged_and_right_ones_accepted() -> (
+    None
+):
+    settings = AuditConfig(kinds=("number", "date"))
+    rows = WikiWorld(WikiSettings(kinds=("number", "date"))).rows("held_out")
+    pairs = [(row.query, *row.asked) for row in rows if len({one.document for one in row.asked}) == 2]
+
+    def outcome(query: RagQuery, first: tuple[Asked, Asked], second: tuple[Asked, Asked]) -> Outcome:
+        said = [statement_of(of.relation, of.subject, value.value or "") for of, value in (first, second)]
+        return lexical_audit(query, " ".join(said), settings).outcome
+
+    known = [(query, a, b) for query, a, b in pairs if a.kind == b.kind and a.value and b.value][:150]
+    right = [outcome(query, (a, a), (b, b)) for query, a, b in known]
+    crossed = [outcome(query, (a, b), (b, a)) for query, a, b in known]
+    assert right.count(Outcome.SUPPORTED) >= 0.99 * len(known)
+    assert crossed.count(Outcome.REFUTED) >= 0.7 * len(known)
