@@ -26,20 +26,12 @@ from orchestration.commands.inspect import inspect
 from orchestration.commands.lineage import lineage, reproduce
 from orchestration.commands.options import Overrides
 from orchestration.commands.prepare import prepare
-from orchestration.commands.promote import (
-    approve,
-    promote,
-    register,
-    registered,
-    reject,
-    rollback,
-)
+from orchestration.commands.promote import approve, promote, register, registered, reject, rollback
 from orchestration.commands.recipe import recipe
 from orchestration.commands.retrain import retrain
-from orchestration.commands.schedule import schedule
+from orchestration.commands.schedule import schedule, status
 from orchestration.commands.serve import serve
 from orchestration.commands.serve_model import serve_model
-from orchestration.commands.status import status
 from orchestration.commands.world import world
 from orchestration.terminal.messages import error_console, fail
 
@@ -60,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(args=arguments, prog_name="march")
     except Exception as error:
-        from orchestration.terminal.errors import user_error
+        from orchestration.terminal.messages import user_error
 
         line = user_error(error)
         if line is None or os.environ.get(_DEBUG):

@@ -26,7 +26,7 @@ from pipeline.launch.reward_servers import has_gpu, uncounted_gpu
 from pipeline.launch.run_lock import LOG_FILE, only_run_in, start_worker
 from pipeline.launch.signals import terminable
 from pipeline.launch.worker import run_openrlhf
-from pipeline.lineage.surroundings import note_surroundings
+from pipeline.lineage.record import note_surroundings
 from pipeline.models.cache import require_model
 from pipeline.record.checkpoints import model_of, prepare_resume
 from pipeline.record.mlflow_sender import kept_status, sent_to_mlflow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.data.prepare import write_rows
-from pipeline.lineage.surroundings import note_surroundings
+from pipeline.lineage.record import note_surroundings
 from pipeline.record.run import RunState
 from pipeline.settings.recipe import load_recipe
 from reward.roles.prompts import load_prompts

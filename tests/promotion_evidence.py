@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from orchestration.promotion.evidence import Contest, Evidence
+from orchestration.promotion.records import Contest, Evidence
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
 from pipeline.evaluate.judge_agreement import HUMAN, JUDGE, judge_agreement
 from pipeline.evaluate.plan import digest

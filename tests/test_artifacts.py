@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from orchestration.cli import main
-from pipeline.artifacts import failures
+from pipeline.artifacts import backend
 from pipeline.artifacts import store as store_module
-from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
+from pipeline.artifacts.backend import CorruptError, MovedError, StoreError
 from pipeline.artifacts.layout import manifest_key, pointer_key
 from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.s3 import make_client
@@ -278,7 +278,6 @@ def test_the_command_puts_lists_verifies_gets_and_collects(
 
     digest = march("put", str(model), "--kind", "model", "--pointer", "champion").strip()
     assert "champion" in march("ls")
-    assert "config.json" in march("ls", "--files", "champion")
     assert "every object was read" in march("verify", "--read")
     assert "verified" in march("get", digest[:10], str(tmp_path / "out"))
     address = (tmp_path / "store" / manifest_key(digest)).as_uri()
@@ -297,7 +296,7 @@ def test_what_is_too_large_for_a_manifest_is_not_read(
     store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     digest = store.publish(kind="x", record={"text": "x" * 1000}).digest
-    monkeypatch.setattr(failures, "MOST_BYTES", 500)
+    monkeypatch.setattr(backend, "MOST_BYTES", 500)
     with pytest.raises(CorruptError, match="which no manifest"):
         store.manifest(digest)
     with pytest.raises(CorruptError, match="which no manifest"):
@@ -311,12 +310,12 @@ def test_names_in_a_store_command_neither_the_terminal_nor_its_markup(
     (tmp_path / "odd" / "\x1b[2J[red]name").write_text("")
     digest = store.publish(tmp_path / "odd", kind="[bold]\x1b[31m").digest
     at = ["--store", store.backend.address]
-    for command in (["ls", *at], ["ls", "--files", digest, *at], ["get", digest[:9], "--store", "nowhere"]):
+    for command in (["ls", *at], ["get", digest[:9], "--store", "nowhere"]):
         with pytest.raises(SystemExit):
             main(["artifacts", *command])
     shown = capsys.readouterr()
     assert "\x1b" not in shown.out + shown.err
-    assert "[red]name" in shown.out
+    assert "[bold]" in shown.out
 
 
 def test_gc_without_a_registry_removes_only_when_told_that_there_is_none(

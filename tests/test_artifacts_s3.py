@@ -19,9 +19,8 @@ import pytest
 
 from orchestration.registry.chain import Chain
 from orchestration.registry.store import Registry
-from orchestration.registry.stored import references
-from orchestration.registry.weights import local_weights
-from pipeline.artifacts.failures import CorruptError, MovedError, StoreError, UnsafeEndpointError
+from orchestration.registry.stored import local_weights, references
+from pipeline.artifacts.backend import CorruptError, MovedError, StoreError, UnsafeEndpointError
 from pipeline.artifacts.layout import manifest_key
 from pipeline.artifacts.s3 import S3Backend, make_client
 from pipeline.artifacts.settings import MIB

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestration.registry.chain import Action, Chain, Chosen, Decision, Made, following
-from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
+from pipeline.artifacts.backend import CorruptError, MovedError, StoreError
 from pipeline.artifacts.layout import manifest_key, object_key, pointer_key
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
@@ -67,7 +67,7 @@ RACER = """
 import sys
 from pathlib import Path
 from orchestration.registry.chain import Chain
-from pipeline.artifacts.failures import MovedError
+from pipeline.artifacts.backend import MovedError
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
 from tests.test_decision_chain import decision

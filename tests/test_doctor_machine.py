@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from orchestration.doctor.gpu import Gpu, GpuFacts, check_gpus, gather_gpus
-from orchestration.doctor.machine import MachineFacts, check_machine, gather_machine
+from orchestration.doctor.machine import (
+    Gpu,
+    GpuFacts,
+    MachineFacts,
+    check_gpus,
+    check_machine,
+    gather_gpus,
+    gather_machine,
+)
 from orchestration.doctor.packages import Installation
 from orchestration.doctor.report import State
 from pipeline.estimate.memory import GIB

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestration.doctor.disk import DiskFacts, check_disks, gather_disks, places
+from orchestration.doctor.machine import DiskFacts, check_disks, gather_disks, places
 from orchestration.doctor.packages import (
     Installation,
     check_packages,

@@ -21,7 +21,7 @@ import pytest
 from moto import mock_aws
 from moto.core import set_initial_no_auth_action_count
 
-from pipeline.artifacts.failures import StoreError
+from pipeline.artifacts.backend import StoreError
 from pipeline.artifacts.s3 import S3Backend, make_client
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore

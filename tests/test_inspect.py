@@ -7,11 +7,19 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from orchestration.inspect.choice import Wanted, choose, few, totals
 from orchestration.inspect.page import render_run
-from orchestration.inspect.run import Run, as_audited, open_run, read_answers, read_entries
-from orchestration.inspect.steps import COLUMNS, bins
-from orchestration.inspect.terminal import print_answers, print_overview
+from orchestration.inspect.run import (
+    Run,
+    Wanted,
+    as_audited,
+    choose,
+    few,
+    open_run,
+    read_answers,
+    read_entries,
+    totals,
+)
+from orchestration.inspect.terminal import COLUMNS, print_answers, print_overview
 from pipeline.record.rollout_files import rollouts_file, write_rollouts
 from pipeline.record.rollout_rows import rollout_rows
 from reward.types import Outcome
@@ -65,15 +73,6 @@ def test_a_page_of_a_few_has_the_worst_of_all_steps_in_their_order(run_dir: Path
     assert few(entries, 100) == entries
 
 
-def test_a_long_run_is_shown_in_bins_that_leave_nothing_out() -> None:
-    steps = [{"step": float(i), "audit/reward": -1.0 / i, "rollouts/kept": 2.0} for i in range(1, 104)]
-    found = bins(steps, 25)
-    assert [found[0].label, found[1].label, found[-1].label] == ["1-5", "6-10", "101-103"]
-    assert sum(one.num_kept for one in found) == 206
-    assert found[0].figures["audit/reward"] == pytest.approx(-(1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 5)
-    assert [one.label for one in bins(steps[:3], 25)] == ["1", "2", "3"]
-
-
 @pytest.mark.parametrize("width", [80, 140])
 def test_the_overview_fits_the_terminal_and_shows_every_step(run_dir: Path, width: int) -> None:
     text = overview(open_run(run_dir), width)
@@ -93,7 +92,10 @@ def test_every_figure_of_a_long_run_fits_80_columns() -> None:
     figures = {column.key: -0.25 for column in COLUMNS} | {"rollouts/kept": 64.0}
     text = overview(Run(Path("run"), "long", "", [{"step": i, **figures} for i in range(1, 2001)]), 80)
     assert all(len(line) <= 80 for line in text.splitlines()) and "\u2026" not in text
-    assert "1921-2000" in text and "2,000 steps; each line is the mean of up to 80 of them" in text
+    assert "the last 25 of 2,000 steps" in text
+    assert [line.split()[0] for line in text.splitlines() if "-0.25" in line] == [
+        str(step) for step in range(1976, 2001)
+    ]
 
 
 def test_the_best_and_the_last_look_at_the_held_out_rows_are_shown() -> None:

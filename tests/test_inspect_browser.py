@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.inspect.choice import totals
 from orchestration.inspect.page import render_run
-from orchestration.inspect.run import open_run, read_answers, read_entries
+from orchestration.inspect.run import open_run, read_answers, read_entries, totals
 from reward.types import Outcome
 from tests.browser import BROWSER, MISSING, articles, opened_page, panel
 from tests.rollout_runs import EVIL, trained_answer, write_run

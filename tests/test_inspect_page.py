@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.inspect.choice import few, totals
 from orchestration.inspect.page import render_run
-from orchestration.inspect.run import Run, open_run, read_answers, read_entries
+from orchestration.inspect.run import Run, few, open_run, read_answers, read_entries, totals
 from tests.rollout_runs import evil_run, picnic_run
 from tests.test_report import Page, page_data
 

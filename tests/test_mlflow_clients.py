@@ -17,7 +17,7 @@ from mlflow import MlflowClient
 
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import Registry
-from pipeline.artifacts.address import find_artifact
+from pipeline.artifacts.address import named_artifact
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import open_store
 from pipeline.evaluate.weights import weights_sha256
@@ -150,7 +150,7 @@ def _demand_everything_is_linked(client: MlflowClient, version: Any, run_id: str
 
 
 def _demand_the_files(version: Any, weights: str) -> Any:
-    found = find_artifact(version.tags["march.weights_uri"])
+    found = named_artifact(version.tags["march.weights_uri"])
     assert found is not None
     backend, prefix = found.store.backend, f"models/{found.digest}/"
     there = {entry.key.removeprefix(prefix): entry.size for entry in backend.entries(prefix)}

@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from pipeline.lineage.collect import _model
+from pipeline.lineage.publish import _model
 from pipeline.models import fetch as fetching
 from pipeline.models.cache import (
     cache_folder,

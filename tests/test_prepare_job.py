@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestration.terminal.errors import user_error
+from orchestration.terminal.messages import user_error
 from pipeline.data.card import render_card
 from pipeline.data.duplicates import Reason
 from pipeline.data.job import run_job

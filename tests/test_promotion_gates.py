@@ -12,10 +12,17 @@ from hypothesis import strategies as st
 
 from orchestration.promotion import gates
 from orchestration.promotion.answers import is_refusal
-from orchestration.promotion.evidence import Contest, Evidence, read_evidence
 from orchestration.promotion.gates import run_gates
 from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
-from orchestration.promotion.records import GateReport, GateResult, GateState, by_interval
+from orchestration.promotion.records import (
+    Contest,
+    Evidence,
+    GateReport,
+    GateResult,
+    GateState,
+    by_interval,
+    read_evidence,
+)
 from pipeline.evaluate.results import Counts
 from reward.offline.bootstrap import Interval
 from tests.promotion_evidence import CHAMPION, better, contest, evidence, item, worse, write_evidence

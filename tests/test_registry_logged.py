@@ -11,7 +11,7 @@ import pytest
 from mlflow import MlflowClient
 
 from orchestration.registry.logged import Logged, StoredModel, log_stored_model
-from pipeline.lineage.collect import collect
+from pipeline.lineage.publish import collect
 from pipeline.lineage.record import EvaluationRecord
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run

@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 import yaml
 
+from orchestration.commands.promote_view import version_node
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
 from orchestration.registry.logged import StoredModel
@@ -23,11 +24,9 @@ from orchestration.registry.store import (
     ModelVersion,
     Registry,
 )
-from orchestration.registry.stored import bring_evidence, references
+from orchestration.registry.stored import bring_evidence, local_weights, references
 from orchestration.registry.trial import Trial
-from orchestration.registry.version_tree import version_node
-from orchestration.registry.weights import local_weights
-from pipeline.artifacts.address import Artifact, find_artifact, located
+from pipeline.artifacts.address import Artifact, located, named_artifact
 from pipeline.artifacts.layout import manifest_key
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.settings import StoreSettings
@@ -103,7 +102,7 @@ def test_a_lineage_registers_the_weights_that_it_made_and_itself(store: Artifact
     place = located(version.uri)
     assert place is not None
     assert store.manifest(place[1]).kind == "model"
-    again = find_artifact(version.uri)
+    again = named_artifact(version.uri)
     assert again is not None
     assert again.address == version.uri
 
@@ -175,7 +174,7 @@ def test_a_registered_model_has_what_any_mlflow_client_reads(store: ArtifactStor
     (run / "model" / "tokenizer.json").write_text("{}")
     (run / "model" / "LICENSE").write_text("free")
     registry, version = registered(store, f"artifact:{publish_run(store, run)}")
-    found = find_artifact(version.uri)
+    found = named_artifact(version.uri)
     assert found is not None
     (address,) = (one.address for one in registry.stored)
     assert address == found.mlflow_address
@@ -193,7 +192,7 @@ def test_a_registered_model_has_what_any_mlflow_client_reads(store: ArtifactStor
 
 def test_registering_weights_alone_leaves_the_card_of_their_lineage(store: ArtifactStore, run: Path) -> None:
     _, version = registered(store, f"artifact:{publish_run(store, run)}")
-    found = find_artifact(version.uri)
+    found = named_artifact(version.uri)
     assert found is not None
     card = Path(found.mlflow_address.removeprefix("file://")) / "model_card.md"
     before = card.read_text()
@@ -213,7 +212,7 @@ def test_the_licence_is_that_of_the_first_ancestor_that_has_one(store: ArtifactS
     parent = publish_record(store, of_base, model=model)
     child = first.model_copy(update={"parent": first.parent.model_copy(update={"lineage": parent})})
     _, version = registered(store, f"artifact:{publish_record(store, child, model=model)}")
-    found = find_artifact(version.uri)
+    found = named_artifact(version.uri)
     assert found is not None
     folder = Path(found.mlflow_address.removeprefix("file://"))
     assert yaml.safe_load((folder / "MLmodel").read_text())["metadata"]["licence"] == "Apache-2.0"

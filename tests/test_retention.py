@@ -23,7 +23,7 @@ from orchestration.retrain.records import Ending, Stage, StageRequest, StageResu
 from orchestration.retrain.results import Results
 from orchestration.retrain.retention import idle_versions, prune_after, results_of_version, stale_results
 from pipeline.artifacts.address import Artifact, located
-from pipeline.artifacts.failures import StoreError
+from pipeline.artifacts.backend import StoreError
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove

@@ -21,7 +21,7 @@ from orchestration.retrain.records import (
     StageState,
     stage_key,
 )
-from pipeline.artifacts.failures import StoreError
+from pipeline.artifacts.backend import StoreError
 from pipeline.artifacts.upkeep import find_damage
 from tests.retrainings import CANDIDATE, CHAMPION, Rig, Version, rig
 

@@ -22,7 +22,7 @@ from orchestration.retrain.local_stage import LocalStage, kill_leftovers
 from orchestration.retrain.records import Stage, StageProgress, StageResult
 from orchestration.retrain.results import Results, open_job_store
 from orchestration.retrain.transient import patiently, problem_of
-from pipeline.artifacts.failures import CorruptError, StoreError, UnsafeEndpointError
+from pipeline.artifacts.backend import CorruptError, StoreError, UnsafeEndpointError
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.tasks.served import ServerDownError

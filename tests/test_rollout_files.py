@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pyarrow.parquet import ParquetFile, read_table, write_table
 
 from pipeline.record import tracking
-from pipeline.record.mlflow_sender import send
 from pipeline.record.rollout_files import (
     drop_rollouts_after,
     read_columns,
@@ -22,10 +21,9 @@ from pipeline.record.rollout_files import (
     write_rollouts,
 )
 from pipeline.record.rollout_rows import SCHEMA_VERSION, rollout_rows
-from pipeline.record.tracking import drop_steps_after, read_steps, start_mlflow_run
+from pipeline.record.tracking import drop_steps_after, read_steps
 from reward.types import Outcome, Role
-from tests.march_cli import march, refused
-from tests.rollout_runs import EVIL, step_log, trained_answer, write_run, write_state
+from tests.rollout_runs import EVIL, step_log, trained_answer, write_run
 
 OUTCOMES = list(Outcome)
 
@@ -119,24 +117,6 @@ def test_a_step_that_is_trained_again_replaces_its_file(tmp_path: Path) -> None:
     log.write(2, {}, again)
     assert [step["step"] for step in read_steps(run)] == [1, 2]
     assert [row.query_id for row in read_rollouts(rollouts_file(run, 2))] == [f"again-{i}" for i in range(4)]
-
-
-@pytest.mark.slow  # a real store takes seconds to make
-def test_a_run_is_inspected_from_mlflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
-    made = {"artifact_root": tmp_path / "artifacts", "experiment": "e", "params": {"note": "Fetched."}}
-    run_id = start_mlflow_run(tracking_uri=uri, name="far away", **made)
-    write_state(tmp_path / "run", tracking_uri=uri, run_id=run_id)
-    for step, num in ((1, 2), (2, 2), (2, 3)):  # step 2 is trained again after a resume
-        drop_steps_after(tmp_path / "run", step - 1)
-        step_log(tmp_path / "run").write(step, {"audit/reward": -1.0 / num}, [trained_answer()] * num)
-        send(tmp_path / "run")
-    assert march("inspect", run_id, "--mlflow", uri) == 0
-    text = capsys.readouterr().out
-    assert "far away" in text and "Fetched." in text and "5 answers of 2 steps kept" in text
-    assert march("inspect", run_id, "--mlflow", uri, "--step", 2, "--limit", 1) == 0
-    assert "1 of 3 answers that fit" in capsys.readouterr().out
-    assert "f" * 32 in refused(capsys, "inspect", "f" * 32, "--mlflow", uri)
 
 
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:

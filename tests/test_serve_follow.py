@@ -9,9 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from orchestration.serving.child import Fetched
-from orchestration.serving.follow import Follower
-from orchestration.serving.forward import Forwarder
+from orchestration.serving.follow import Fetched, Follower
 
 SERVER = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1"]
 
@@ -21,12 +19,8 @@ async def _fine(_port: int) -> str | None:
 
 
 def follower(command: Sequence[str]) -> Follower:
-    front = Forwarder()
-    front.port = 20_000
     made = Follower(
         look=lambda last: last or Fetched("1", "weights"),
-        forget=lambda _: None,
-        front=front,
         command=lambda served, port: [*command, str(port)] if served.version == "1" else ["/no/such/program"],
         check=_fine,
         limit_s=1,

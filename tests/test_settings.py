@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.settings.evaluate import evaluation_job, judge_config
+from orchestration.settings.evaluate import EvaluationSettings, evaluation_job, judge_settings
 from orchestration.settings.sampler import audit_sampler
 from orchestration.settings.serve import server_config
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig
@@ -53,17 +53,11 @@ def test_a_wrong_server_file_is_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_any_setting_of_an_evaluation_can_be_set(tmp_path: Path) -> None:
-    job = evaluation_job(
-        "http://h:1",
-        [f"jsonl={tmp_path}"],
-        model_name="m",
-        judge=judge_config("http://h:2", "j"),
-        timeout_s=600.0,
-        seed=3,
-        max_tokens=8192,
-        named={"out": tmp_path, "audit": "lexical"},
-        assignments=["model.timeout_s=60", "judge.api_key_env=JUDGE_KEY", "generation.max_tokens=24"],
+    overrides = ("model.timeout_s=60", "judge.api_key_env=JUDGE_KEY", "generation.max_tokens=24")
+    given = EvaluationSettings(
+        benchmarks={"jsonl": tmp_path}, judge=judge_settings("http://h:2", "j"), seed=3, overrides=overrides
     )
+    job = evaluation_job(given, "http://h:1", model_name="m", out=tmp_path)
     assert isinstance(job.model, OpenAISamplerConfig) and job.judge is not None
     assert (job.model.timeout_s, job.judge.timeout_s, job.judge.api_key_env) == (60, 600, "JUDGE_KEY")
     assert (job.generation.max_tokens, job.generation.top_k, job.generation.seed) == (24, 20, 3)

@@ -22,8 +22,7 @@ import pytest
 from orchestration.registry.store import LINEAGE_TAG, Registry
 from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.records import Ending
-from pipeline.artifacts.conditions import probe
-from pipeline.artifacts.failures import MovedError
+from pipeline.artifacts.backend import MovedError
 from pipeline.artifacts.s3 import S3Backend
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
@@ -150,7 +149,7 @@ def test_of_many_that_move_a_pointer_at_once_one_wins_without_a_lock(stack: Stac
     """SeaweedFS compares and sets, which Swift, the S3 of other tests, does not."""
     store = store_of(stack)
     assert isinstance(store.backend, S3Backend)
-    assert probe(store.backend.client, "march-artifacts", "").can_compare_and_set
+    store.backend.demand_conditions()
     first, *others = [store.publish(kind=f"racer {number}").digest for number in range(9)]
 
     def wins(name: str, digest: str) -> bool:

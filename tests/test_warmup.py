@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.lineage.collect import _model
+from pipeline.lineage.publish import _model
 from pipeline.models.cache import read_origin
 from pipeline.record.tracking import read_steps
 from pipeline.settings.recipe import load_recipe

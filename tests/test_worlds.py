@@ -271,7 +271,7 @@ def test_the_tiny_world_has_the_same_interface() -> None:
 def test_the_command_counts_shows_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert march("world", "--show", 1, "--out", tmp_path) == 0
     shown = capsys.readouterr().out
-    assert "one fact: date" in shown and "(document " in shown
+    assert "one fact: date" in shown and '"asked": [' in shown
     lines = [json.loads(line) for line in (tmp_path / "held_out.jsonl").read_text().splitlines()]
     assert len(lines) == len(WORLD.rows("held_out")) and lines[0].keys() >= {
         "id",

@@ -43,17 +43,13 @@ def open_named(store: str | None) -> ArtifactStore:
 
 
 @artifacts.command("ls")
-def list_manifests(
-    store: StoreOption = None,
-    files: Annotated[str | None, typer.Option(metavar="REF", help="List the files of this one.")] = None,
-) -> None:
+def list_manifests(store: StoreOption = None) -> None:
     """List what is published, newest last, and which pointers point to it."""
     from rich.console import Console
 
-    from pipeline.artifacts.terminal import files_table, manifests_table
+    from pipeline.artifacts.terminal import manifests_table
 
-    opened = open_named(store)
-    Console().print(files_table(opened, opened.resolve(files)) if files else manifests_table(opened))
+    Console().print(manifests_table(open_named(store)))
 
 
 @artifacts.command()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from orchestration.commands.options import set_option
 from orchestration.terminal.messages import error_console, fail, warn_ignored
 
 if TYPE_CHECKING:
@@ -40,11 +41,9 @@ def audit(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")] = False,
     assignments: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
+        set_option(
             help="Any other setting, such as structured=none, early_stop=true, locale=de-DE or "
-            "checker.temperature=0.2 (reward/config.py, AuditConfig).",
+            "checker.temperature=0.2 (reward/config.py, AuditConfig)."
         ),
     ] = None,
     model: Annotated[

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from orchestration.terminal.messages import error_console, fail, warn_ignored
-from reward.offline.excerpt import printable
 
 if TYPE_CHECKING:
     from pipeline.models.cache import Origin
@@ -95,6 +94,9 @@ def list_models() -> None:
 @base_model.command()
 def show(name: _Name) -> None:
     """Show what a model is and came from, and verify its files; exit code 1 if any is damaged."""
+    from rich.console import Console
+
+    from pipeline.lineage.show import as_rich, leaf, node_of
     from pipeline.models.cache import cached, damaged_files, read_origin, require_model
     from pipeline.models.known import KNOWN
 
@@ -103,27 +105,12 @@ def show(name: _Name) -> None:
     origin = read_origin(folder) if folder else None
     if folder is None or origin is None:
         raise ValueError(f"{name!r} is no model of the cache; `march base-model list` says what is")
-    known = KNOWN.get(name)
-    damaged = damaged_files(folder, origin)
-    for key, value in {
-        "name": name,
-        "about": known.about if known else "",
-        "licence": origin.licence,
-        "folder": str(folder),
-        "from": origin.short_source,
-        "sha256": origin.sha256,
-        "conversion": origin.conversion,
-        "parameters": f"{origin.num_parameters:,} ({origin.dtype})",
-        "end of turn": origin.end_token,
-        "fetched": origin.fetched,
-        "with": ", ".join(f"{library} {number}" for library, number in origin.versions.items()),
-        "files": f"{len(origin.files)}, " + ("as they were fetched" if not damaged else "DAMAGED"),
-    }.items():
-        if value:
-            print(f"{key:<12} {printable(value)}")
-    if damaged:
+    about = [leaf("about", KNOWN[name].about)] if name in KNOWN else []
+    Console(highlight=False).print(as_rich(node_of("model", origin, *about)))
+    if damaged := damaged_files(folder, origin):
         files = ", ".join(damaged)
         fail(f"{name}: {files} differ from their digests; `march base-model fetch {name} --again`", code=1)
+    print(f"{folder}: {len(origin.files)} files, as they were fetched")
 
 
 @base_model.command()

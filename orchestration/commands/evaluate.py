@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from orchestration.commands.options import set_option
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from pipeline.evaluate.plan import EvaluationJob, Prices
+    from pipeline.evaluate.plan import EvaluationJob
 
 _tested = partial(typer.Option, rich_help_panel="The model under test")
 _judge = partial(typer.Option, rich_help_panel="The judge")
@@ -58,11 +59,9 @@ def evaluate(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")] = False,
     assignments: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
+        set_option(
             help="Any other setting, such as generation.top_k=20, model.timeout_s=60, cache=false or "
-            "audit_settings.voters=5 (EvaluationJob).",
+            "audit_settings.voters=5 (EvaluationJob)."
         ),
     ] = None,
     model_name: Annotated[str | None, _tested(help="The model's name, when MODEL is a URL.")] = None,
@@ -89,38 +88,42 @@ def evaluate(
 
     The same command resumes what was interrupted.
     """
-    from orchestration.settings.evaluate import evaluation_job, judge_config
+    from orchestration.settings.evaluate import (
+        EvaluationSettings,
+        benchmark_paths,
+        evaluation_job,
+        judge_settings,
+    )
     from pipeline.redaction import refuse_password
 
     refuse_password("--mlflow", mlflow)
-    job = evaluation_job(
-        model,
-        benchmark,
-        model_name=model_name,
-        judge=judge_config(judge, judge_model),
-        seed=seed,
-        assignments=assignments or [],
-        named={
-            "out": out,
+    given = EvaluationSettings.model_validate(
+        {
+            "benchmarks": benchmark_paths(benchmark),
+            "judge": judge_settings(judge, judge_model),
             "style": style,
             "limit": limit,
-            "concurrency": concurrency,
+            "generations": generations,
+            "seed": seed,
             "audit": audit,
-            "only": only,
-            "overwrite": overwrite,
-            "num_generations": generations,
-        },
+            "concurrency": concurrency,
+            "overrides": assignments or (),
+        }
     )
+    job = evaluation_job(given, model, model_name=model_name, out=out, only=only, overwrite=overwrite)
     if find_spec("inspect_ai") is None:
         raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
-    from pipeline.evaluate.plan import Prices
+    from rich.console import Console
+
+    from pipeline.evaluate.plan import Prices, expect
+    from pipeline.evaluate.report import print_expected
 
     prices = Prices(
         model_in=model_price_in, model_out=model_price_out, judge_in=price_in, judge_out=price_out
     )
     if dry_run:
         warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow, overwrite=overwrite)
-        _expect(job, prices)
+        print_expected(expect(job), prices, Console())
     else:
         warn_ignored(
             "without --dry-run",
@@ -145,16 +148,6 @@ def best(
     from pipeline.evaluate.report import print_choice
 
     print_choice(choose_best(evaluations), Console())
-
-
-def _expect(job: EvaluationJob, prices: Prices) -> None:
-    """Prints what an evaluation will take."""
-    from rich.console import Console
-
-    from pipeline.evaluate.plan import expect
-    from pipeline.evaluate.report import print_expected
-
-    print_expected(expect(job), prices, Console())
 
 
 def _evaluate(

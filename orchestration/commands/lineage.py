@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration.commands import promote_options as options
+from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, byte_progress, open_named
 from orchestration.registry.open import open_version
 from orchestration.terminal.messages import warn_ignored
 
 if TYPE_CHECKING:
-    from rich.tree import Tree
-
-    from pipeline.artifacts.address import Artifact
+    from pipeline.lineage.record import Lineage
     from pipeline.lineage.show import Node
 
 _Ref = Annotated[
@@ -47,9 +45,11 @@ def lineage(
     store: StoreOption = None,
 ) -> None:
     """Show what made a model, as a tree; or publish what made a run's."""
+    from dataclasses import replace
+
     from rich.console import Console
 
-    from pipeline.lineage.show import render_html
+    from pipeline.lineage.show import as_rich, leaf, render_html, tree_of
     from reward.offline.files import replace_file
 
     if publish:
@@ -64,9 +64,14 @@ def lineage(
             link_run(opened, run_dir, digest)
         return
     warn_ignored("without --publish", evaluation=evaluation, parent=parent)
-    root = _tree(ref, registry, store)
+    made, _, about = _find(ref, registry, store)
+    root = tree_of(made) if made else leaf("what made it", None)
+    if about is not None and made is not None:
+        root = replace(root, below=(about, *root.below))
+    elif about is not None:
+        root = replace(about, below=(*about.below, root))
     if html is None:
-        Console().print(_as_rich(root))
+        Console().print(as_rich(root))
     else:
         replace_file(html, render_html(root))
         print(html)
@@ -84,69 +89,38 @@ def reproduce(
     store: StoreOption = None,
 ) -> None:
     """Write the recipe of a model and print the commands that make the model again."""
-    from pipeline.lineage.collect import collect
-    from pipeline.lineage.publish import read_lineage
-    from pipeline.lineage.reproduce import commands, write_recipe
+    from pipeline.lineage.show import commands, write_recipe
 
-    location = None
-    if Path(ref).is_dir():
-        lineage = collect(Path(ref))
-    else:
-        found, _ = _find(ref, registry, store)
-        if found is None:
-            raise ValueError(f"{ref}: was registered without a lineage, so nothing says how it was made")
-        lineage, location = read_lineage(found.store, found.digest), found.store.backend.address
-    folder = out or Path(f"reproduce-{lineage.run}")
-    write_recipe(lineage, folder)
-    print("\n".join(commands(lineage, folder, store=location)))
+    made, location, _ = _find(ref, registry, store)
+    if made is None:
+        raise ValueError(f"{ref}: was registered without a lineage, so nothing says how it was made")
+    folder = out or Path(f"reproduce-{made.run}")
+    write_recipe(made, folder)
+    print("\n".join(commands(made, folder, store=location)))
 
 
-def _tree(ref: str, registry: str | None, store: str | None) -> Node:
-    """What made it; of a registered version also where it is and what was decided about it."""
-    from dataclasses import replace
-
-    from pipeline.lineage.collect import collect
-    from pipeline.lineage.publish import read_lineage
-    from pipeline.lineage.show import leaf, tree_of
-
-    if Path(ref).is_dir():
-        return tree_of(collect(Path(ref)))
-    found, about = _find(ref, registry, store)
-    root = tree_of(read_lineage(found.store, found.digest)) if found else leaf("what made it", None)
-    if about is None:
-        return root
-    return replace(root, below=(about, *root.below)) if found else replace(about, below=(*about.below, root))
-
-
-def _find(ref: str, registry: str | None, store: str | None) -> tuple[Artifact | None, Node | None]:
-    """The lineage that a reference names, and what is known of the registered version that it is of.
+def _find(
+    ref: str, registry: str | None, store: str | None
+) -> tuple[Lineage | None, str | None, Node | None]:
+    """A lineage, the store that it is in, and what is known of the registered version that it is of.
 
     A version's lineage is in the store that is named, else where its weights are; it may have none.
     """
+    from orchestration.commands.promote_view import version_node
     from orchestration.registry.store import LINEAGE_TAG
-    from orchestration.registry.version_tree import version_node
     from pipeline.artifacts.address import Artifact, located, named_artifact
+    from pipeline.lineage.publish import collect, read_lineage
 
+    if Path(ref).is_dir():
+        return collect(Path(ref)), None, None
+    about = None
     if "@" not in ref or Path(ref).exists():
-        return named_artifact(ref, partial(open_named, store)), None
-    decisions, version = open_version(ref, registry, open_named(store))
-    about, digest, place = (
-        version_node(decisions, version),
-        version.tags.get(LINEAGE_TAG),
-        located(version.uri),
-    )
-    if digest is None:
-        return None, about
-    return Artifact(open_named(store or (place[0] if place else None)), digest), about
-
-
-def _as_rich(node: Node) -> Tree:
-    from rich.text import Text
-    from rich.tree import Tree
-
-    from reward.offline.excerpt import printable
-
-    tree = Tree(Text.assemble((printable(node.label), "bold"), " ", (printable(node.value), "cyan")))
-    for one in node.below:
-        tree.add(_as_rich(one))
-    return tree
+        found = named_artifact(ref, partial(open_named, store))
+    else:
+        decisions, version = open_version(ref, registry, open_named(store))
+        about, digest = version_node(decisions, version), version.tags.get(LINEAGE_TAG)
+        if digest is None:
+            return None, None, about
+        place = located(version.uri)
+        found = Artifact(open_named(store or (place[0] if place else None)), digest)
+    return read_lineage(found.store, found.digest), found.store.backend.address, about

@@ -82,9 +82,6 @@ def prepare(
         ),
     ] = None,
     seed: Annotated[int, _drawn(min=0, help="Of all that is drawn.")] = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; the rows do not depend on it.", show_default="cores")
-    ] = None,
 ) -> None:
     """Turn benchmarks' files into the rows that a training reads.
 
@@ -115,7 +112,7 @@ def prepare(
                 accepted_licences=accepted,
             ),
         )
-        _run(job, workers)
+        _run(job)
     except KeyboardInterrupt:
         fail("stopped; a download goes on where it is, rows are prepared again by the same command", code=130)
 
@@ -184,19 +181,16 @@ def _download(source: Source, files: Sequence[RemoteFile], folder: Path) -> Path
     return paths[0]
 
 
-def _num_bytes(job: PrepareJob) -> int:
-    return sum(file.stat().st_size for given in job.inputs for file in given.files if file.is_file())
-
-
-def _run(job: PrepareJob, workers: int | None) -> None:
+def _run(job: PrepareJob) -> None:
     from orchestration.terminal.progress import ByteProgress
     from pipeline.data.card import write_card
     from pipeline.data.job import run_job
 
-    num_bytes = _num_bytes(job)
+    files = [file for given in job.inputs for file in given.files if file.is_file()]
+    num_bytes = sum(file.stat().st_size for file in files)
     # None where the work takes less time than starting them.
     is_small = job.tokenizer_path is None and num_bytes < _SMALL_BYTES
-    num_workers = workers or (0 if is_small else len(os.sched_getaffinity(0)))
+    num_workers = 0 if is_small else len(os.sched_getaffinity(0))
     with ByteProgress(error_console(), "preparing", total=num_bytes) as progress:
         manifest = run_job(replace(job, num_workers=num_workers), progress.add_rows)
     written = write_card(manifest, job.out)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestration.commands import promote_options as options
+from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, open_named
-from orchestration.registry.open import approval_command, open_decisions, open_registry
+from orchestration.registry.open import approval_command, open_decisions
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
@@ -37,13 +37,9 @@ def register(
     itself.
     """
     from orchestration.registry.register import register_weights
+    from orchestration.registry.store import Registry
 
-    version, is_new = register_weights(
-        open_registry(registry),
-        model,
-        weights,
-        store=partial(open_named, store),
-    )
+    version, is_new = register_weights(Registry(registry), model, weights, store=partial(open_named, store))
     print(f"{model} version {version}{', the candidate' if is_new else ', registered before'}")
 
 
@@ -162,9 +158,10 @@ def registered(
     from rich.console import Console
 
     from orchestration.commands.promote_view import models_json, print_models
+    from orchestration.registry.store import Registry
 
     opened = open_named(store)
-    named = names or open_registry(registry).models()
+    named = names or Registry(registry).models()
     models = [open_decisions(name, registry, opened, by=by) for name in named]
     if rebuild:
         for decisions in models:

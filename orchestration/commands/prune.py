@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from orchestration.commands import promote_options as options
+from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, artifacts, open_named
-
-if TYPE_CHECKING:
-    from orchestration.registry.store import ModelVersion
-    from pipeline.artifacts.store import ArtifactStore
 
 GraceOption = Annotated[float, typer.Option(min=0, help="What is younger stays.")]
 KeepOption = Annotated[
@@ -78,7 +73,10 @@ def prune(
     """
     from rich.console import Console
 
-    from orchestration.retrain.retention import results_of_version, stale_results
+    from orchestration.registry.open import open_version
+    from orchestration.registry.store import Registry
+    from orchestration.registry.stored import references
+    from orchestration.retrain.retention import results_of_version, stale_results, why_needed
     from pipeline.artifacts.terminal import garbage_table
     from pipeline.artifacts.upkeep import find_garbage, remove
 
@@ -89,53 +87,23 @@ def prune(
             "--mlflow: no registry is set, and registered versions would count as garbage; give it (or "
             "MLFLOW_TRACKING_URI), --keep REF for each that must stay, or --no-registry"
         )
-    gone = [_deletable(one, registry, opened) for one in version or ()]
+    gone = [open_version(reference, registry, opened) for reference in version or ()]
+    for decisions, one in gone:
+        if why := why_needed(decisions, one):
+            named = f"{decisions.model}@{one.version}"
+            raise ValueError(f"--version {named}: {why}; decide otherwise first (docs/promotion.md)")
     stale = stale_results(opened, keep_last) if keep_last else set[str]()
-    stale |= {name for one in gone for name in results_of_version(opened, one)}
-    references = {opened.resolve(ref) for ref in keep or ()} | _registered(asked, opened, without=gone)
-    garbage = find_garbage(opened, references=references, grace=grace, stale=stale, with_ancestors=ancestors)
+    stale |= {name for _, one in gone for name in results_of_version(opened, one)}
+    kept = {opened.resolve(ref) for ref in keep or ()}
+    if asked is None:
+        print("march: no registry was asked; only pointers, champions and --keep protect", file=sys.stderr)
+    else:
+        kept |= references(Registry(asked), opened, without=[one for _, one in gone])
+    garbage = find_garbage(opened, references=kept, grace=grace, stale=stale, with_ancestors=ancestors)
     Console().print(garbage_table(garbage))
     if dry_run:
         return print("nothing was removed")
-    for reference, one in zip(version or (), gone, strict=True):
-        _delete(reference, one, registry)
+    for decisions, one in gone:
+        decisions.registry.delete(decisions.model, one.version)
+        print(f"deleted: {decisions.model}@{one.version}")
     print(f"removed: {remove(opened, garbage, grace=grace):,}")
-
-
-def _deletable(reference: str, registry: str | None, store: ArtifactStore) -> ModelVersion:
-    """A version that may be deleted.
-
-    Raises:
-        ValueError: there is none, or somebody needs it.
-    """
-    from orchestration.registry.open import open_version
-    from orchestration.retrain.retention import why_needed
-
-    decisions, found = open_version(reference, registry, store)
-    why = why_needed(decisions, found)
-    if why is not None:
-        raise ValueError(f"--version {reference}: {why}; decide otherwise first (docs/promotion.md)")
-    return found
-
-
-def _delete(reference: str, version: ModelVersion, registry: str | None) -> None:
-    from orchestration.registry.open import open_registry
-
-    model = reference.partition("@")[0]
-    open_registry(registry).delete(model, version.version)
-    print(f"deleted: {model}@{version.version}")
-
-
-def _registered(
-    registry: str | None, store: ArtifactStore, *, without: Sequence[ModelVersion] = ()
-) -> set[str]:
-    """What the registry refers to; says how much, or that none was asked."""
-    if registry is None:
-        print("march: no registry was asked; only pointers, champions and --keep protect", file=sys.stderr)
-        return set()
-    from orchestration.registry.open import open_registry
-    from orchestration.registry.stored import references
-
-    found = references(open_registry(registry), store, without=without)
-    print(f"{len(found):,} manifests are referred to by registered versions and MLflow's runs")
-    return found

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestration.commands.options import set_option
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from orchestration.schedule.due import Report
 
 _DECIDED = (0, 3, 4, 8)  # codes of what is no error
@@ -26,7 +29,7 @@ def retrain(
     ],
     assignments: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. budget.hours=2."),
+        set_option(help="Override a key, e.g. budget.hours=2."),
     ] = None,
     cluster: Annotated[
         str | None,
@@ -71,23 +74,26 @@ def retrain(
     Killed or failed, the same command goes on. Weights, rows, evaluations and what made them are in the
     artifact store (MARCH_ARTIFACTS), the stages in MLflow (MLFLOW_TRACKING_URI).
     """
-    if cancel or logs is not None:
-        from orchestration.commands.retrain_run import cancel_or_show, load
+    from orchestration.commands import retrain_run as does
 
-        cancel_or_show(load(job, assignments, cluster), logs=None if cancel else logs)
-        return
+    if cancel:
+        return does.cancel(does.load(job, assignments, cluster))
+    if logs is not None:
+        return does.print_log(does.load(job, assignments, cluster), logs)
     if submit is not None and not if_due:
         raise ValueError("--submit: needs --if-due; add it")
     if redo is not None and if_due:
         raise ValueError("--redo: is for a retraining by hand; leave --if-due out")
     if dry_run:
         warn_ignored("beside --dry-run", if_due=if_due, redo=redo, submit=submit, json=as_json)
-        from orchestration.commands.retrain_run import dry_run as show
-        from orchestration.commands.retrain_run import load
-
-        show(load(job, assignments, cluster))
+        does.dry_run(does.load(job, assignments, cluster))
         return
-    report = _report(job, assignments, cluster, if_due=if_due, redo=redo, submit=submit, raises=not as_json)
+
+    def act() -> Report:
+        loaded = does.load(job, assignments, cluster)
+        return does.retrain_if_due(job, loaded, submit) if if_due else does.retrain_now(job, loaded, redo)
+
+    report = _report_of(act, job, raises=not as_json)
     code = 0 if exit_zero and report.ending.is_well else report.code
     if as_json:
         print(report.model_dump_json())
@@ -98,28 +104,8 @@ def retrain(
     raise typer.Exit(code)
 
 
-def _report(
-    name: str,
-    assignments: list[str] | None,
-    cluster: str | None,
-    *,
-    if_due: bool,
-    redo: str | None,
-    submit: str | None,
-    raises: bool,
-) -> Report:
-    """Retrains, and says how it ended.
-
-    Args:
-        name: Of the job, or its file.
-        assignments: KEY=VALUE over the file's keys.
-        cluster: Address of a Ray cluster.
-        if_due: Whether only if one of its triggers has come.
-        redo: A stage that is made again.
-        submit: What is run instead when it is due.
-        raises: Whether what a user can fix is raised, as by all commands, and not reported.
-    """
-    from orchestration.commands import retrain_run
+def _report_of(act: Callable[[], Report], job: str, *, raises: bool) -> Report:
+    """How a retraining ended, or why it could not; `raises` what a user can fix, as all commands do."""
     from orchestration.retrain.lease import BusyError
     from orchestration.retrain.loop import EndedEarlyError
     from orchestration.retrain.records import Ending
@@ -127,23 +113,20 @@ def _report(
     from orchestration.schedule.due import report_of
 
     try:
-        job = retrain_run.load(name, assignments, cluster)
-        if if_due:
-            return retrain_run.retrain_if_due(name, job, submit)
-        return retrain_run.retrain_now(name, job, redo)
+        return act()
     except EndedEarlyError as error:
         goes_on = "; the same command goes on"  # which the line may say already
         line = str(error)
         if error.ending in (Ending.FAILED, Ending.FIX):
             line = line.removesuffix(goes_on) + goes_on
-        return report_of(name, error.ending, line)
+        return report_of(job, error.ending, line)
     except BusyError as error:
-        return report_of(name, Ending.RUNNING, str(error))
+        return report_of(job, Ending.RUNNING, str(error))
     except KeyboardInterrupt:
         line = "stopped; what is done is kept, and the same command goes on"
-        return report_of(name, Ending.INTERRUPTED, line)
+        return report_of(job, Ending.INTERRUPTED, line)
     except (ValueError, OSError) as error:
         problem = problem_of(error)
         if raises and not problem.transient:
             raise
-        return report_of(name, Ending.FAILED if problem.transient else Ending.FIX, problem.line)
+        return report_of(job, Ending.FAILED if problem.transient else Ending.FIX, problem.line)

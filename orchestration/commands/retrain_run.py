@@ -1,25 +1,27 @@
-"""What `march retrain` does: the loop at once, or if a trigger has come; and its dry run."""
+"""What `march retrain` does: the loop at once, or if a trigger has come; its dry run, its end, its logs."""
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 from orchestration.registry.open import open_decisions
 from orchestration.retrain.inputs import make_plan
 from orchestration.retrain.job import Job, job_file, load_job
-from orchestration.retrain.lease import BusyError, Lease, only_here
+from orchestration.retrain.lease import BusyError, Lease, lock_file, only_here
 from orchestration.retrain.ledger import Ledger
-from orchestration.retrain.local_stage import LocalStage
+from orchestration.retrain.local_stage import LOG_FILE, LocalStage
 from orchestration.retrain.loop import Place, planned, retrain
-from orchestration.retrain.ray_jobs import RayStage
+from orchestration.retrain.ray_jobs import RayStage, is_living, jobs_of, open_client
 from orchestration.retrain.records import Ending, Stage, StageRequest
 from orchestration.retrain.results import Results, open_job_store
 from orchestration.retrain.retention import prune_after
@@ -35,6 +37,7 @@ from pipeline.settings.recipe import load_recipe
 
 # A decision is made once (docs/retraining.md), and what lies between costs nothing.
 _REDONE = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE, Stage.EVALUATE_CHAMPION)
+_LIMIT_S = 120.0  # a command stops its stage, which may be a job of a cluster, and writes that down
 
 
 def load(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
@@ -98,23 +101,41 @@ def retrain_if_due(name: str, job: Job, submit: str | None) -> Report:
     return _submit(name, look, submit)
 
 
-def cancel_or_show(job: Job, *, logs: str | None) -> None:
-    """Prints a stage's log; or stops what runs, where no stage is named."""
-    from orchestration.retrain.running import cancel, read_log
+def print_log(job: Job, stage: str) -> None:
+    """Prints the log of a stage's last attempt.
 
-    if logs is not None:
-        if logs not in list(Stage):
-            raise ValueError(f"--logs: {logs!r} is none of {', '.join(Stage)}")
-        text, place = read_log(job, Stage(logs))
-        print(f"march: {place}", file=sys.stderr)
-        print(text, end="")
-        return
-    try:
-        stopped = cancel(job)
-    except BusyError as error:
-        fail(f"{error}; cancel it there", code=Ending.RUNNING.code)
-    except TimeoutError as error:
-        fail(str(error), code=Ending.FAILED.code)
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: there is no such stage.
+    """
+    if stage not in list(Stage):
+        raise ValueError(f"--logs: {stage!r} is none of {', '.join(Stage)}")
+    text, place = _last_log(job, Stage(stage).result_name)
+    print(f"march: {place}", file=sys.stderr)
+    print(text, end="")
+
+
+def cancel(job: Job) -> None:
+    """Stops the command that runs the job here; where none does, jobs that one has left on the cluster."""
+    found = list(_holders(job))
+    for pid in found:
+        os.kill(pid, signal.SIGTERM)  # as a terminal's Ctrl-C: in order, and written down
+    until, stopped = time.monotonic() + _LIMIT_S, [f"process {pid}" for pid in found]
+    while True:
+        try:
+            with only_here(job.folder) as here:
+                if not found:
+                    lease = Lease(open_job_store(job).backend, job.name, holder=here, period_s=job.lease_s)
+                    lease.demand_free()
+                    stopped = list(_stopped_jobs(job))
+            break
+        except BusyError as error:
+            if not found:
+                fail(f"{error}; cancel it there", code=Ending.RUNNING.code)
+            if time.monotonic() > until:
+                line = f"process {found[0]} has not stopped after {_LIMIT_S:.0f} s"
+                fail(line, code=Ending.FAILED.code)
+            time.sleep(0.2)
     goes_on = "; what is done is kept, and the same command goes on"
     print(f"stopped {', '.join(stopped)}{goes_on}" if stopped else f"nothing runs for {job.name}")
 
@@ -127,7 +148,7 @@ def dry_run(job: Job) -> None:
         if not has_registry(job.registry.address):  # MLflow makes a database that is not there
             empty = job.registry.model_copy(update={"uri": f"sqlite:///{scratch}/mlflow.db"})
             job = job.model_copy(update={"registry": empty})
-        place = _place(job, open_job_store(job), None, Watch(error_console(), job.budget))
+        place = _place(job, open_job_store(job), None, Watch(error_console().status(""), job.budget))
         found = planned(place)
         start = f"version {found.parent.version}" if found.parent.version else found.parent.uri
         note = "reused: has a result; waiting: would run, unless its inputs have a result by then"
@@ -155,8 +176,8 @@ def _run(
     cause: str,
     redo: Stage | None = None,
 ) -> Report:
-    with Watch(error_console(), job.budget) as watch:
-        place = _place(job, store, lease, watch)
+    with error_console().status("") as running:
+        place = _place(job, store, lease, Watch(running, job.budget))
         done = retrain(place, cause=cause, seen=look.seen, redo=redo)
     prune_after(job, store, place.decisions)
     assert done.outcome is not None, "it ended"
@@ -189,3 +210,39 @@ def _start(job: Job) -> Callable[[StageRequest], LocalStage | RayStage]:
     if job.cluster is None:
         return LocalStage
     return lambda request: RayStage(request) if request.stage.is_heavy else LocalStage(request)
+
+
+def _last_log(job: Job, stage: str) -> tuple[str, str]:
+    """The log, and where it is."""
+    files = job.folder.glob(f"{stage}-*/{LOG_FILE}")
+    file = max(files, key=lambda one: one.stat().st_mtime, default=None)
+    if file is not None:
+        return file.read_text(errors="replace"), str(file)
+    if job.cluster is not None:
+        client = open_client(job.cluster.address)
+        last = max(jobs_of(client, job, stage), key=lambda one: one.start_time or 0, default=None)
+        if last is not None:
+            return client.get_job_logs(last.submission_id), f"Ray job {last.submission_id}"
+    raise FileNotFoundError(f"{job.folder}: holds no log of {stage}; it has not run here")
+
+
+def _holders(job: Job) -> Iterator[int]:
+    """Processes that have the job's lock open."""
+    lock = lock_file(job.folder).resolve()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            has_it = any(one.readlink() == lock for one in (process / "fd").iterdir())
+        except OSError:
+            continue  # gone, or another user's
+        if has_it and int(process.name) != os.getpid():
+            yield int(process.name)
+
+
+def _stopped_jobs(job: Job) -> Iterator[str]:
+    if job.cluster is None:
+        return
+    client = open_client(job.cluster.address)
+    for one in jobs_of(client, job):
+        if is_living(one):
+            client.stop_job(one.submission_id)
+            yield f"Ray job {one.submission_id}"

@@ -1,10 +1,13 @@
-"""`march schedule`: runs `march retrain JOB --if-due` again and again, until it is stopped."""
+"""`march schedule`: a timer. `march status`: retrainings, triggers, who is champion, what waits."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from orchestration.terminal.messages import warn_ignored
 
 
 def schedule(
@@ -25,3 +28,29 @@ def schedule(
     from orchestration.schedule.timer import serve
 
     serve(jobs, every_s=every, host=host, port=port)
+
+
+def status(
+    jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="Job files.")],
+    html: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+) -> None:
+    """Show the state of retrainings: stages, triggers, champion, budgets, and what waits for approval."""
+    import os
+
+    from rich.console import Console
+
+    from orchestration.schedule.status import print_status, read_status, status_page
+    from reward.offline.files import replace_file
+
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # a look does not wait for a server
+    if as_json:
+        warn_ignored("beside --json", html=html)
+    found = read_status(jobs)
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    elif html is not None:
+        replace_file(html, status_page(found))
+        print(html)
+    else:
+        print_status(found, Console())

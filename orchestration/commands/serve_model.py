@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration.commands import promote_options as options
+from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, byte_progress, open_named
 from orchestration.registry.open import open_version
 from orchestration.terminal.messages import warn_ignored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from orchestration.promotion.policy import SmokePolicy
-    from orchestration.registry.store import ModelVersion
-    from orchestration.serving.follow import Check
+    from orchestration.serving.follow import Check, Follower
 
 _EVERY_S = 30.0
 _PATIENCE_S = 600.0  # for a registry or a store that is away at the start
@@ -64,115 +61,77 @@ def serve_model(
     import shlex
 
     from orchestration.promotion.policy import read_policy
-    from orchestration.registry.weights import local_weights, vllm_command
+    from orchestration.registry.stored import local_weights
+    from orchestration.serving.follow import Fetched, Follower
+    from orchestration.serving.forward import LOOPBACK
     from reward.samplers.start import demand_libraries
 
     rules, model = read_policy(policy), reference.partition("@")[0]
 
-    def find() -> ModelVersion:
-        return open_version(reference, registry, open_named(store))[1]
-
-    def fetch(version: ModelVersion) -> Path:
+    def look(last: Fetched | None) -> Fetched:
+        version = open_version(reference, registry, open_named(store))[1]
+        if last is not None and last.version == version.version:
+            return last
         with byte_progress("fetching", None) as advance:
-            return local_weights(version, advance=advance)
+            return Fetched(version.version, str(local_weights(version, advance=advance)))
 
-    def command(version: str, weights: str, host: str, port: int) -> list[str]:
-        names = [model, *([f"{model}@{version}"] if version else [])]
-        return vllm_command(weights, names=names, host=host, port=port, more=vllm_options or ())
+    def command(served: Fetched, port: int, host: str = LOOPBACK) -> list[str]:
+        # Not `vllm serve`: the CPU build's does not start.
+        server = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", served.weights]
+        names = [model, *([f"{model}@{served.version}"] if served.version else [])]
+        server += ["--served-model-name", *names, "--host", host, "--port", str(port)]
+        return [*server, *(vllm_options or ())]
 
     if not show:
         demand_libraries()
     if follow and not show:
         if reference.partition("@")[2].isdigit():
             raise ValueError(f"--follow: {reference} never changes; name an alias, or leave --follow out")
-        _follow(
-            find,
-            fetch,
+        follower = Follower(
+            look,
             command,
             _asks(model, rules.smoke),
-            host=host,
-            port=port,
-            every_s=every,
-            first=first,
-            one_at_a_time=one_at_a_time,
             limit_s=rules.smoke.timeout_s,
+            every_s=every,
+            one_at_a_time=one_at_a_time,
         )
+        _follow(follower, host=host, port=port, first=first)
         return
     where = "beside --print" if show else "without --follow"
     ignored = every if every != _EVERY_S else None
     warn_ignored(where, follow=follow, every=ignored, one_at_a_time=one_at_a_time, first=first)
-    version = find()
-    line = command(version.version, str(fetch(version)), host, port)
+    line = command(look(None), port, host)
     if show:
         print(shlex.join(line))
     else:
         os.execv(line[0], line)
 
 
-def _follow(
-    find: Callable[[], ModelVersion],
-    fetch: Callable[[ModelVersion], Path],
-    command: Callable[[str, str, str, int], Sequence[str]],
-    check: Check,
-    *,
-    host: str,
-    port: int,
-    every_s: float,
-    first: str | None,
-    one_at_a_time: bool,
-    limit_s: float,
-) -> None:
+def _follow(follower: Follower, *, host: str, port: int, first: str | None) -> None:
     """Serves what the registry names, until a signal ends it."""
     import asyncio
     import logging
-    import shutil
     import signal
     from contextlib import suppress
 
     from orchestration.registry.decisions import NoVersionError
     from orchestration.retrain.transient import patiently
-    from orchestration.serving.child import Fetched
-    from orchestration.serving.follow import Follower
-    from orchestration.serving.forward import LOOPBACK, Forwarder
+    from orchestration.serving.follow import Fetched
     from pipeline.launch.signals import terminable
-    from reward.offline.files import user_cache
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("orchestration").setLevel(logging.INFO)
-    cache = user_cache() / "artifacts"
-    before = set(cache.glob("*"))  # somebody else's, perhaps
-
-    def look(last: Fetched | None) -> Fetched:
-        version = find()
-        is_last = last is not None and last.version == version.version
-        return last if last and is_last else Fetched(version.version, str(fetch(version)))
-
-    def forget(fetched: Fetched) -> None:
-        weights = Path(fetched.weights)
-        if weights.parent == cache and weights not in before:
-            shutil.rmtree(weights, ignore_errors=True)
 
     async def serve(served: Fetched) -> None:
         serving = asyncio.current_task()
         assert serving is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
-        await front.listen(host, port)
+        await follower.front.listen(host, port)
         await follower.run(served)
 
-    front = Forwarder()
-    follower = Follower(
-        look,
-        forget,
-        front,
-        lambda chosen, free: command(chosen.version, chosen.weights, LOOPBACK, free),
-        check,
-        limit_s=limit_s,
-        every_s=every_s,
-        one_at_a_time=one_at_a_time,
-    )
     with terminable(), suppress(KeyboardInterrupt, asyncio.CancelledError):
         try:
-            served = patiently(lambda: look(None), patience_s=_PATIENCE_S)
+            served = patiently(lambda: follower.look(None), patience_s=_PATIENCE_S)
         except NoVersionError:
             if first is None:
                 raise

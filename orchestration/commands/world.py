@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestration.commands.options import set_option
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +25,7 @@ def world(
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="As data.wiki of a recipe, e.g. num_documents=5."),
+        set_option(help="As data.wiki of a recipe, e.g. num_documents=5."),
     ] = None,
     show: Annotated[int, typer.Option(min=0, help="Print so many rows of the held-out split.")] = 0,
 ) -> None:
@@ -45,7 +47,7 @@ def world(
     console = Console(highlight=False)
     _print_counts(made, console)
     for row in made.rows("held_out")[:show]:
-        _print_row(row, console)
+        console.print_json(_line(row))
     if out is not None:
         print(f"{out}: train.jsonl, held_out.jsonl")
 
@@ -53,8 +55,12 @@ def world(
 def _write(rows: Sequence[WorldRow], path: Path) -> None:
     from reward.offline.files import replace_file
 
-    lines = (row.query.model_dump() | {"asked": [one.model_dump() for one in row.asked]} for row in rows)
-    replace_file(path, (f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+    replace_file(path, (f"{_line(row)}\n" for row in rows))
+
+
+def _line(row: WorldRow) -> str:
+    tree = row.query.model_dump() | {"asked": [one.model_dump() for one in row.asked]}
+    return json.dumps(tree, ensure_ascii=False)
 
 
 def _print_counts(made: WikiWorld, console: Console) -> None:
@@ -68,16 +74,3 @@ def _print_counts(made: WikiWorld, console: Console) -> None:
         table.add_row(what, *(f"{counts[split][what]:,}" for split in SPLITS))
     table.add_row("in all", *(f"{counts[split].total():,}" for split in SPLITS), style="bold")
     console.print(table)
-
-
-def _print_row(row: WorldRow, console: Console) -> None:
-    from rich.markup import escape
-
-    console.print(f"[bold]{escape(row.query.query)}[/bold]")
-    for one in row.asked:
-        said = f"document {one.document}" if one.document else "in no document"
-        console.print(f"  [green]{escape(one.value or 'no answer')}[/green] [dim]({said})[/dim]")
-    for document in row.query.documents:
-        text = escape(f"{document.title}: {document.text}")
-        console.print(f"  [dim]{document.id}[/dim] {text}")
-    console.print()

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from orchestration.doctor.disk import check_disks, gather_disks, places
+from orchestration.doctor import machine
 from orchestration.doctor.fit import check_fit, gather_resources
-from orchestration.doctor.gpu import check_gpus, gather_gpus
-from orchestration.doctor.machine import check_machine, gather_machine
 from orchestration.doctor.packages import check_packages, gather_packages
 from orchestration.doctor.report import Finding, Section, failed, skipped
 from orchestration.doctor.s3_store import check_store
-from orchestration.terminal.errors import user_error
+from orchestration.terminal.messages import user_error
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.settings.recipe import Recipe
 
@@ -71,9 +69,9 @@ def _sections(
     return {
         "this machine": {
             "packages": lambda: check_packages(here),
-            "gpu": lambda: check_gpus(gather_gpus(), here),
-            "machine": lambda: check_machine(gather_machine(), here),
-            "disk": lambda: check_disks(gather_disks(places(run_dir, store)), here),
+            "gpu": lambda: machine.check_gpus(machine.gather_gpus(), here),
+            "machine": lambda: machine.check_machine(machine.gather_machine(), here),
+            "disk": lambda: machine.check_disks(machine.gather_disks(machine.places(run_dir, store)), here),
         },
         "artifact store": {"s3": lambda: check_store(store, timeout_s=_REQUEST_TIMEOUT_S)},
         f"recipe {recipe.name}" if recipe else "recipe": {

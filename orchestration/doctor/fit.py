@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestration.doctor.disk import GB, nearest
-from orchestration.doctor.gpu import gather_gpus
-from orchestration.doctor.machine import gather_machine
+from orchestration.doctor.machine import GB, gather_gpus, gather_machine, nearest
 from orchestration.doctor.packages import version_of
 from orchestration.doctor.report import Finding, failed, ok, warning
 from pipeline.estimate.memory import GIB

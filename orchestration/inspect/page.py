@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from orchestration.inspect.choice import Totals
-from orchestration.inspect.run import Run, as_audited, truth_in_words, turn_in_words
-from orchestration.inspect.steps import bins, in_words, known_columns
-from orchestration.inspect.terminal import MOST_BINS, kept_in_words
+from orchestration.inspect.run import Run, Totals, as_audited, truth_in_words, turn_in_words
+from orchestration.inspect.terminal import in_words, kept_in_words, known_columns
 from pipeline.record.rollout_rows import RolloutRow
 from reward.offline.page import render_page, stacked_bar
 from reward.offline.report import report_row, script_data
@@ -30,8 +28,7 @@ def render_run(run: Run, rows: Sequence[RolloutRow], found: Totals) -> str:
         rows: The answers to show, in order.
         found: Counts over all answers that fit, shown or not.
     """
-    grouped = bins(run.steps, MOST_BINS)
-    columns = known_columns(grouped)
+    columns = known_columns(run.steps)
     views = [report_row(as_audited(row), row.verdict) for row in rows]
     views = [replace(one, anchor=f"row-{row.step}-{row.place}") for one, row in zip(views, rows, strict=True)]
     truths = [truth_in_words(row) for row in rows]
@@ -43,8 +40,8 @@ def render_run(run: Run, rows: Sequence[RolloutRow], found: Totals) -> str:
         kept=kept_in_words(run),
         columns=[column.name for column in columns],
         table=[
-            (one.label, [in_words(column, one.figures.get(column.key)) for column in columns])
-            for one in grouped
+            (int(step["step"]), [in_words(column, step.get(column.key)) for column in columns])
+            for step in run.steps
         ],
         figures=found,
         rows=list(zip(views, rows, truths, strict=True)),

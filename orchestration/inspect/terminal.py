@@ -2,26 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestration.inspect.choice import Totals
-from orchestration.inspect.run import Run, as_audited, truth_in_words, turn_in_words
-from orchestration.inspect.steps import Bin, bins, held_out_in_words, in_words, known_columns
+from orchestration.inspect.run import Run, Totals, as_audited, truth_in_words, turn_in_words
 from pipeline.record.rollout_rows import RolloutRow
+from pipeline.record.tracking import KEPT
+from pipeline.training.held_out import SCORE
 from reward.offline.excerpt import printable
 from reward.offline.explain import explanation
 from reward.offline.terminal import plain_table, spoken
 
-MOST_BINS = 25
+_MOST_STEPS = 25
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of a step."""
+
+    key: str  # as in steps.jsonl
+    short: str  # for a narrow terminal
+    name: str
+    percent: bool = False
+
+
+COLUMNS = (
+    Column("audit/reward", "reward", "reward"),
+    Column("audit/supported_rate", "supp", "supported", percent=True),
+    Column("audit/refuted_rate", "ref", "refuted", percent=True),
+    Column("audit/no_claims_rate", "none", "no claims", percent=True),
+    Column("audit/unscored_rate", "unsc", "unscored", percent=True),
+    Column("audit/claims_per_answer", "claims", "claims"),
+    Column("audit/vote_agreement", "agree", "voters agree", percent=True),
+    Column("canary/support_gap", "gap", "canary gap", percent=True),
+    Column("oracle/faithful_rate", "true", "faithful", percent=True),
+    Column("oracle/false_accept_rate", "f.acc", "false accepts", percent=True),
+    Column("oracle/consensus_accuracy", "right", "consensus right", percent=True),
+)
+
+
+def known_columns(steps: Sequence[Mapping[str, float]]) -> list[Column]:
+    """The columns that any step has a figure for."""
+    return [column for column in COLUMNS if any(column.key in step for step in steps)]
+
+
+def in_words(column: Column, value: float | None) -> str:
+    """A figure for people; a dash where there is none."""
+    if value is None:
+        return "\u2013"
+    return f"{value:.0%}" if column.percent else f"{value:.2f}"
+
+
+def held_out_in_words(steps: Sequence[Mapping[str, float]]) -> str:
+    """What the best and the last look at the held-out rows say; nothing where there was none."""
+    looks = [step for step in steps if "held_out/num_answers" in step]
+    scored = [step for step in looks if SCORE in step]
+    shown = {"best": max(scored, key=lambda step: step[SCORE])} if scored else {}
+    shown |= {"last": looks[-1]} if looks else {}
+    return "; ".join(
+        f"held out, {name}, step {int(step['step'])}: {_rates(step)}" for name, step in shown.items()
+    )
+
+
+def _rates(step: Mapping[str, float]) -> str:
+    rates = {name: step.get(f"held_out/{name}_rate") for name in ("supported", "right", "unscored")}
+    return ", ".join(f"{value:.0%} {name}" for name, value in rates.items() if value is not None)
 
 
 def print_overview(run: Run, console: Console) -> None:
-    """Prints the figures of a run by steps, and how many answers can be looked at."""
-    found = bins(run.steps, MOST_BINS)
+    """Prints the figures of a run's last steps, and how many answers can be looked at."""
+    found = run.steps[-_MOST_STEPS:]
     parts: list[RenderableType] = [Text(printable(run.note), style="dim")] if run.note else []
     if not found:
         parts.append(Text(f"{run.folder}: no step is finished yet", style="yellow"))
@@ -50,26 +104,24 @@ def kept_in_words(run: Run) -> str:
     return f"{run.num_kept:,} answers of {len(run.steps):,} step{plural} kept"
 
 
-def _steps_table(run: Run, found: Sequence[Bin]) -> Table:
-    """One line a bin, narrow enough for 80 columns; zeros stay quiet."""
-    columns = known_columns(found)
-    first = "step" if len(found) == len(run.steps) else "steps"
-    table = plain_table(printable(run.name), first, *(column.short for column in columns), "kept")
+def _steps_table(run: Run, steps: Sequence[Mapping[str, float]]) -> Table:
+    """One line a step, narrow enough for 80 columns; zeros stay quiet."""
+    columns = known_columns(steps)
+    table = plain_table(printable(run.name), "step", *(column.short for column in columns), "kept")
     table.padding = (0, 0)
-    for one in found:
-        values = [(column, one.figures.get(column.key)) for column in columns]
+    for step in steps:
+        values = [(column, step.get(column.key)) for column in columns]
         cells = [Text(in_words(column, value), "" if value else "dim") for column, value in values]
-        table.add_row(one.label, *cells, f"{one.num_kept:,}")
+        table.add_row(f"{step['step']:.0f}", *cells, f"{step.get(KEPT, 0):,.0f}")
     return table
 
 
-def _remarks(run: Run, found: Sequence[Bin]) -> list[str]:
-    columns = known_columns(found)
+def _remarks(run: Run, steps: Sequence[Mapping[str, float]]) -> list[str]:
+    columns = known_columns(steps)
     legend = [f"{column.short} = {column.name}" for column in columns if column.short != column.name]
     lines = [*filter(None, [", ".join(legend), held_out_in_words(run.steps)]), kept_in_words(run)]
-    if len(found) < len(run.steps):
-        most = found[0].last - found[0].first + 1
-        lines.append(f"{len(run.steps):,} steps; each line is the mean of up to {most} of them")
+    if len(steps) < len(run.steps):
+        lines.append(f"the last {len(steps)} of {len(run.steps):,} steps; --html FILE and MLflow have all")
     if run.num_kept:
         lines.append("--step N, --worst or --outcome REFUTED shows answers; --html FILE writes a page")
     return lines

@@ -14,9 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateResult, GateState, by_interval, ends_of
+from orchestration.promotion.records import Contest, Evidence, GateResult, GateState, by_interval, ends_of
 from pipeline.evaluate.results import ItemResult
 from pipeline.evaluate.statistics import ItemScores, estimates, paired_difference
 from reward.types import Outcome, Verdict

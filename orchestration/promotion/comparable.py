@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateResult, GateState, by_interval, ends_of
+from orchestration.promotion.records import Contest, Evidence, GateResult, GateState, by_interval, ends_of
 from pipeline.evaluate.results import BenchmarkFigures
 from pipeline.evaluate.statistics import OVERALL
 

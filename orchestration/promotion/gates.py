@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 
 from orchestration.promotion.answers import answers_gate, first_answers_gate
 from orchestration.promotion.comparable import judge_gate, scored_gate, weights_gate, yardstick_gate
-from orchestration.promotion.evidence import Contest
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.quality import floor_gate, primary_gate, slices_gate
-from orchestration.promotion.records import GateReport, GateResult, GateState
+from orchestration.promotion.records import Contest, GateReport, GateResult, GateState
 from pipeline.evaluate.plan import digest
 
 Gate = Callable[[Contest, GatePolicy], list[GateResult]]

@@ -18,9 +18,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import NormalDist
 
-from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateResult, GateState, by_interval, demand_documents, ends_of
+from orchestration.promotion.records import (
+    Contest,
+    Evidence,
+    GateResult,
+    GateState,
+    by_interval,
+    demand_documents,
+    ends_of,
+)
 from pipeline.evaluate.results import ItemResult
 from pipeline.evaluate.statistics import (
     ItemScores,

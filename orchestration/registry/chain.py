@@ -24,7 +24,7 @@ from urllib.parse import quote
 from pydantic import Field, ValidationError
 
 from orchestration.promotion.records import GateReport
-from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
+from pipeline.artifacts.backend import CorruptError, MovedError, StoreError
 from pipeline.artifacts.store import ArtifactStore
 from reward.types import Record
 

@@ -21,7 +21,7 @@ from orchestration.promotion.records import GateState
 from orchestration.registry.chain import Action, Chain, Chosen, Decision, Made, State
 from orchestration.registry.store import CHAMPION, DECISION_TAG, LINEAGE_TAG, PREVIOUS, ModelVersion, Registry
 from orchestration.registry.view import chosen_version, differences
-from pipeline.artifacts.failures import MovedError
+from pipeline.artifacts.backend import MovedError
 
 if TYPE_CHECKING:
     from orchestration.registry.trial import Trial

@@ -1,4 +1,4 @@
-"""The registry and the decisions that a command's options name."""
+"""The decisions and versions that a command's options name."""
 
 from __future__ import annotations
 
@@ -7,31 +7,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestration.registry.decisions import Decisions
-    from orchestration.registry.store import ModelVersion, Registry
+    from orchestration.registry.store import ModelVersion
     from pipeline.artifacts.store import ArtifactStore
-
-
-def open_registry(registry: str | None) -> Registry:
-    """MLflow's registry.
-
-    Raises:
-        ValueError: none is named, or its address holds a password.
-    """
-    from orchestration.registry.store import Registry
-
-    if registry is None:
-        raise ValueError("--mlflow: missing; give MLflow's address, or set MLFLOW_TRACKING_URI")
-    return Registry(registry)
 
 
 def open_decisions(
     model: str, registry: str | None, store: ArtifactStore, *, by: str | None = None
 ) -> Decisions:
-    """Decisions about a model, which are in the store; raises as `open_registry`."""
+    """Decisions about a model, which are in the store; raises as `Registry` does."""
     from orchestration.registry.chain import Chain
     from orchestration.registry.decisions import Decisions
+    from orchestration.registry.store import Registry
 
-    return Decisions(open_registry(registry), Chain(store, model), by)
+    return Decisions(Registry(registry), Chain(store, model), by)
 
 
 def open_version(

@@ -41,12 +41,14 @@ class Registry:
         uri: Its address, or sqlite:///FILE.
 
     Raises:
-        ValueError: the address holds a password.
+        ValueError: there is none, or it holds a password.
     """
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str | None) -> None:
         from mlflow import MlflowClient
 
+        if uri is None:
+            raise ValueError("--mlflow: missing; give MLflow's address, or set MLFLOW_TRACKING_URI")
         refuse_password("--mlflow", uri)
         self.uri = uri
         self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)

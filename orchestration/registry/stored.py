@@ -1,16 +1,18 @@
-"""What of the registry lies in the artifact store: evaluations, and what gc must keep for it."""
+"""What of the registry lies in the artifact store: evaluations, weights, and what gc must keep for it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
 
-from orchestration.promotion.evidence import Evidence, read_evidence
+from orchestration.promotion.records import Evidence, read_evidence
 from orchestration.registry.store import LINEAGE_TAG, ModelVersion, Registry
-from pipeline.artifacts.address import Artifact, find_artifact, located
+from pipeline.artifacts.address import SCHEME, Artifact, located, named_artifact
+from pipeline.artifacts.backend import Advance, no_progress
 from pipeline.artifacts.layout import is_digest
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.results import read_manifest
+from pipeline.evaluate.weights import digest_of_files, refuse_pickles
 from pipeline.lineage.publish import EVALUATION
 
 
@@ -28,7 +30,8 @@ def bring_evidence(reference: str, store: ArtifactStore, *, is_dry: bool = False
         FileNotFoundError: there is no such folder.
         ValueError: the store has it not, or it is something else.
     """
-    found = find_artifact(reference, lambda: store)
+    is_stored = reference.startswith(SCHEME) or located(reference)
+    found = named_artifact(reference, lambda: store) if is_stored else None
     if found is not None and found.manifest().kind != EVALUATION:
         raise ValueError(
             f"{reference}: is of kind {found.manifest().kind}; publish it with --kind {EVALUATION}"
@@ -41,6 +44,33 @@ def bring_evidence(reference: str, store: ArtifactStore, *, is_dry: bool = False
         found = Artifact(store, store.publish(folder, kind=EVALUATION).digest)
     found.store.renew(found.digest)
     return read_evidence(found.bring(), found.digest)
+
+
+def local_weights(version: ModelVersion, *, advance: Advance = no_progress) -> Path:
+    """The folder of a version's weights, in the user's cache.
+
+    They are read once: each file is held against its digest there, and the digest of all against the
+    registered one before anything is fetched.
+
+    Args:
+        version: As it is registered.
+        advance: Called with the number of bytes that come from the store.
+
+    Raises:
+        ValueError: they cannot be had, are not what was registered, or are pickles.
+    """
+    if located(version.uri) is None:
+        raise ValueError(f"{version.uri}: is no address of an artifact store; register the weights again")
+    stored = named_artifact(version.uri)
+    sha256s = {file.path: file.sha256 for file in stored.manifest().files}
+    found = digest_of_files(sha256s)
+    if found != version.sha256:
+        raise ValueError(
+            f"{version.uri}: its content is {found[:12]}, registered was {version.sha256[:12]}; "
+            "register it again"
+        )
+    refuse_pickles(version.uri, sha256s)
+    return stored.bring(advance=advance)
 
 
 def references(

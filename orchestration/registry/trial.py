@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from orchestration.promotion.evidence import Contest, Evidence
 from orchestration.promotion.gates import run_gates
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import GateReport, GateResult, GateState
+from orchestration.promotion.records import Contest, Evidence, GateReport, GateResult, GateState
 from orchestration.registry.chain import State
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import ModelVersion
-from orchestration.registry.weights import local_weights
+from orchestration.registry.stored import local_weights
 from reward.samplers.start import demand_libraries
 
 

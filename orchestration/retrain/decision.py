@@ -11,8 +11,9 @@ from pydantic import JsonValue
 from orchestration.promotion.records import GateState
 from orchestration.registry.chain import Action, Decision, State
 from orchestration.registry.decisions import Decisions, LostRaceError
-from orchestration.registry.open import open_decisions, open_registry
+from orchestration.registry.open import open_decisions
 from orchestration.registry.register import register_weights
+from orchestration.registry.store import Registry
 from orchestration.registry.stored import bring_evidence
 from orchestration.registry.trial import try_candidate
 from orchestration.retrain.attempt import Attempt
@@ -21,8 +22,7 @@ from orchestration.retrain.records import Ending, Stage, StageResult
 from orchestration.retrain.rows import ROWS
 from orchestration.retrain.training import LINEAGE_FILE, MODEL, RUN
 from pipeline.artifacts.address import Artifact
-from pipeline.lineage.collect import evaluation_record
-from pipeline.lineage.publish import LINEAGE, publish_record
+from pipeline.lineage.publish import LINEAGE, evaluation_record, publish_record
 from pipeline.lineage.record import Lineage
 
 _KEY_DIGITS = 12
@@ -51,7 +51,7 @@ def publish(attempt: Attempt) -> StageResult:
 def register(attempt: Attempt) -> StageResult:
     """Registers the weights by their address in the store; the same content is the same version."""
     settings = attempt.job.registry
-    registry = open_registry(settings.address)
+    registry = Registry(settings.address)
     sha256 = str(attempt.request.inputs["weights"])
     made_by = Artifact(attempt.store, attempt.made(Stage.PUBLISH, LINEAGE)).address
     version, _ = register_weights(registry, settings.model, made_by)

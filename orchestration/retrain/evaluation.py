@@ -5,15 +5,13 @@ What they would refuse, `check_evaluation` refuses before anything is trained.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from orchestration.retrain.attempt import Attempt
-from orchestration.retrain.job import EvaluationSettings
 from orchestration.retrain.records import Stage, StageRequest, StageResult
 from orchestration.retrain.training import MODEL, bring_weights
-from orchestration.settings.evaluate import evaluation_job, judge_config
-from pipeline.evaluate.plan import EvaluationJob, make_plan
+from orchestration.settings.evaluate import EvaluationSettings, evaluation_job
+from pipeline.evaluate.plan import make_plan
 
 EVALUATION, LOGS = "evaluation", "evaluation-logs"
 _UNKNOWN = "candidate"  # weights that are not trained yet
@@ -33,9 +31,10 @@ def evaluate(attempt: Attempt) -> StageResult:
     from pipeline.evaluate.run import run_evaluation
 
     given, out = attempt.job.evaluation, attempt.folder / EVALUATION
-    paths = {name: attempt.file(path) for name, path in given.benchmarks.items()}
+    here = {name: attempt.file(path) for name, path in given.benchmarks.items()}
+    given = given.model_copy(update={"benchmarks": here})
     # The logs have times in them, and are no part of what is published.
-    job = evaluation_of(given, str(_weights(attempt)), paths, out=out, logs=attempt.folder / LOGS)
+    job = evaluation_job(given, str(_weights(attempt)), out=out, logs=attempt.folder / LOGS)
     wanted = attempt.request.inputs["weights"]
     if job.weights_sha256 != wanted:
         raise ValueError(f"{job.model.model}: holds other weights than {wanted}; remove the folder")
@@ -80,36 +79,6 @@ def _weights(attempt: Attempt) -> Path:
     return attempt.bring(attempt.made(Stage.TRAIN, MODEL), attempt.folder / MODEL)
 
 
-def evaluation_of(
-    given: EvaluationSettings, weights: str, paths: Mapping[str, Path], *, out: Path, logs: Path
-) -> EvaluationJob:
-    """The evaluation of some weights.
-
-    Args:
-        given: Of the retraining's job.
-        weights: Their folder.
-        paths: Where the files of each benchmark are.
-        out: Folder of the results.
-        logs: Folder of Inspect's logs.
-
-    Raises:
-        ValueError: a setting cannot be used.
-    """
-    judge = given.judge
-    named = given.model_dump(include={"style", "limit", "concurrency", "audit"})
-    return evaluation_job(
-        weights,
-        [f"{name}={path}" for name, path in paths.items()],
-        model_name=None,
-        judge=judge_config(judge.url, judge.model, key_env=judge.key_env) if judge else None,
-        timeout_s=given.timeout_s,
-        seed=given.seed,
-        max_tokens=given.max_tokens,
-        named=named | {"num_generations": given.generations, "out": out, "logs": logs},
-        assignments=given.overrides,
-    )
-
-
 def check_evaluation(given: EvaluationSettings) -> None:
     """Refuses what the evaluate stages would refuse, hours later, of settings and benchmarks' files.
 
@@ -118,6 +87,5 @@ def check_evaluation(given: EvaluationSettings) -> None:
         ValueError: a benchmark is not known or cannot be asked so, a row is bad, a setting cannot be used, or
             a judge is missing.
     """
-    nowhere = Path("evaluation")  # nothing is written
-    planned = evaluation_of(given, _UNKNOWN, given.benchmarks, out=nowhere, logs=nowhere)
+    planned = evaluation_job(given, _UNKNOWN, out=Path("evaluation"))  # where nothing is written
     make_plan(planned, option="evaluation.judge", fix="give its url and model, or leave the benchmark out")

@@ -12,9 +12,10 @@ from orchestration.promotion.policy import GatePolicy
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.store import LINEAGE_TAG
 from orchestration.retrain.evaluation import check_evaluation
-from orchestration.retrain.job import EvaluationSettings, Job, PrepareSettings
+from orchestration.retrain.job import Job, PrepareSettings
 from orchestration.retrain.records import ParentWeights, Stage, StageResult
 from orchestration.retrain.rows import counted, rows_inputs
+from orchestration.settings.evaluate import EvaluationSettings
 from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.evaluate.plan import digest
 from pipeline.evaluate.weights import weights_sha256

@@ -15,28 +15,19 @@ from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, mod
 
 from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
 from orchestration.retrain.triggers import Triggers
+from orchestration.settings import BESIDE, InputPath, beside
+from orchestration.settings.evaluate import EvaluationSettings
 from pipeline.redaction import refuse_password
 from reward.assignments import assign, read_settings
 from reward.config import Settings
 
 JOBS = Path(__file__).parent / "jobs"
-_BESIDE = "beside"  # the folder of the job's file, while it is read
-
-
-def _beside(path: Path, info: ValidationInfo) -> Path:
-    """A file that is read: seen from the job's own folder."""
-    folder = (info.context or {}).get(_BESIDE)
-    return path if folder is None else (Path(folder) / path.expanduser()).resolve()
-
-
-InputPath = Annotated[Path, AfterValidator(_beside)]
 
 
 def _recipe_beside(name: str, info: ValidationInfo) -> str:
     """A recipe's file in the job's own folder, if it is there."""
-    folder = (info.context or {}).get(_BESIDE)
-    file = None if folder is None else (Path(folder) / name).resolve()
-    return str(file) if file is not None and file.is_file() else name
+    file = beside(Path(name), info)
+    return str(file) if file.is_absolute() and file.is_file() else name
 
 
 class RecipeSettings(Settings):
@@ -86,32 +77,6 @@ class DataSettings(Settings):
         if self.rows is not None and self.prepare is not None:
             raise ValueError("rows: given together with prepare; leave one out")
         return self
-
-
-class JudgeSettings(Settings):
-    """The server that judges."""
-
-    url: str = Field(pattern=r"^https?://[^@]+$", description="OpenAI-compatible: http://host:port/v1")
-    model: str
-    key_env: str = Field(default="OPENAI_API_KEY", description="Variable that holds its key.")
-
-
-class EvaluationSettings(Settings):
-    """How candidate and champion are evaluated; the keys are `march evaluate`'s."""
-
-    benchmarks: dict[str, InputPath] = Field(min_length=1, description="Name and official files.")
-    judge: JudgeSettings | None = Field(default=None, description="None where rules judge.")
-    style: Literal["plain", "cot", "10-shot"] = "plain"
-    limit: int | None = Field(default=None, ge=1)
-    generations: int = Field(default=8, ge=1, le=128)
-    max_tokens: int = Field(default=8192, ge=1)
-    seed: int = Field(default=0, ge=0, description="Of generations, judgements and audits.")
-    audit: Literal["lexical", "model", "none"] = "lexical"
-    concurrency: int = Field(default=16, ge=1, le=1024)
-    timeout_s: float = Field(default=600.0, gt=0)
-    overrides: tuple[str, ...] = Field(
-        default=(), description="KEY=VALUE, as `march evaluate --set` takes them."
-    )
 
 
 class RegistrySettings(Settings):
@@ -268,9 +233,9 @@ def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
     file = job_file(name_or_path)
     tree = read_settings(file, see="docs/retraining.md")
     try:
-        job = Job.model_validate(assign(tree, assignments), context={_BESIDE: file.parent})
+        job = Job.model_validate(assign(tree, assignments), context={BESIDE: file.parent})
     except ValidationError as error:
-        from orchestration.terminal.errors import user_error
+        from orchestration.terminal.messages import user_error
 
         raise ValueError(f"{file.name}: {user_error(error)}") from None
     refuse_password("registry.uri" if job.registry.uri else "MLFLOW_TRACKING_URI", job.registry.address)

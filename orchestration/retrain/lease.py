@@ -23,8 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pipeline.artifacts.backend import Backend, Blob
-from pipeline.artifacts.failures import MovedError, UnsafeEndpointError
+from pipeline.artifacts.backend import Backend, Blob, MovedError, UnsafeEndpointError
 
 logger = logging.getLogger(__name__)
 

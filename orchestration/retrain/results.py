@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from orchestration.retrain.job import Job
 from orchestration.retrain.records import Stage, StageResult
-from pipeline.artifacts.failures import CorruptError, MovedError, StoreError
+from pipeline.artifacts.backend import CorruptError, MovedError, StoreError
 from pipeline.artifacts.layout import POINTERS, digest_of, pointer_key
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore, open_store

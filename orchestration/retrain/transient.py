@@ -13,7 +13,7 @@ from typing import TypeVar
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
 from orchestration.retrain.records import StageProblem
-from orchestration.terminal.errors import user_error
+from orchestration.terminal.messages import user_error
 
 _LINES = (
     "requests.exceptions.ConnectionError", "requests.exceptions.Timeout", "urllib3.exceptions.HTTPError",

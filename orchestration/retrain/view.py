@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Self
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -31,22 +29,12 @@ _LINES = {
 
 
 class Watch:
-    """Prints each change of a stage and, on a terminal, how far the running one is, while it is entered."""
+    """Prints each change of a stage and, on a terminal, how far the running one is, while that is shown."""
 
-    def __init__(self, console: Console, budget: BudgetSettings) -> None:
-        self._console, self._budget = console, budget
-        self._running = console.status("")
+    def __init__(self, running: Status, budget: BudgetSettings) -> None:
+        self._running, self._budget = running, budget
         self._said: dict[Stage, tuple[StageState, int]] = {}
         self._first, self._since = StageProgress(), time.monotonic()
-
-    def __enter__(self) -> Self:
-        self._running.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._running.stop()
 
     def show(self, retraining: Retraining, progress: StageProgress | None = None) -> None:
         """What has changed, and how far the running stage is."""
@@ -65,7 +53,7 @@ class Watch:
         self._print(f"{line}; again in {seconds:,.0f} s")
 
     def _print(self, line: str) -> None:
-        self._console.print(Text(line), soft_wrap=True)
+        self._running.console.print(Text(line), soft_wrap=True)
 
     def _rate(self, progress: StageProgress) -> str:
         """What, how much of it, how fast since it was first seen, how long it will take."""

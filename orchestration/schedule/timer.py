@@ -34,32 +34,30 @@ LOW = Gauge("march_drift_refuted_low", "Lower bound of that rate", _JOB)
 ENDED = Counter("march_retrainings", "Retrainings that ended", [*_JOB, "result"])
 
 
-class Timer:
-    """One job's turns, one at a time.
+def take_turns(job: str, every_s: float, stop: threading.Event) -> None:
+    """Runs one job's commands, one after the other, until `stop` is set; what runs then ends in order.
 
     Args:
         job: Its file, or its name.
         every_s: From the start of one command to that of the next, in seconds.
+        stop: Set by a signal.
     """
-
-    def __init__(self, job: str, every_s: float) -> None:
-        self.job, self.label, self._every_s = job, Path(job).stem, every_s
-        self._started = -every_s
-        self.process: subprocess.Popen[str] | None = None
-
-    def turn(self, now: float) -> None:
-        """Notes how a command ended, and starts the next one when it is time (seconds of a steady clock)."""
-        if self.process is not None and self.process.poll() is not None:
-            assert self.process.stdout is not None
-            note(self.label, self.process.stdout.read())
-            self.process = None
-        if self.process is None and now - self._started >= self._every_s:
-            self._started = now
-            command = [*_MARCH, "retrain", self.job, "--if-due", "--json"]
-            self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
-            )
-        RUNNING.labels(self.label).set(self.process is not None and now - self._started > _RETRAINS_AFTER_S)
+    label, command = Path(job).stem, [*_MARCH, "retrain", job, "--if-due", "--json"]
+    while not stop.is_set():
+        printed: str | None = None
+        began = time.monotonic()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        while printed is None:
+            try:
+                printed, _ = process.communicate(timeout=_TURN_S)
+            except subprocess.TimeoutExpired:
+                RUNNING.labels(label).set(time.monotonic() - began > _RETRAINS_AFTER_S)
+                if stop.is_set():
+                    process.terminate()
+                    printed, _ = process.communicate()
+        note(label, printed)
+        RUNNING.labels(label).set(False)
+        stop.wait(began + every_s - time.monotonic())
 
 
 def note(job: str, printed: str) -> None:
@@ -92,16 +90,12 @@ def serve(jobs: Sequence[str], *, every_s: float, host: str, port: int) -> None:
         OSError: another process has the port.
     """
     stop = threading.Event()
-    for one in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(one, lambda *_: stop.set())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     start_http_server(port, host)
-    timers = [Timer(job, every_s) for job in jobs]
-    while not stop.is_set():
-        for timer in timers:
-            timer.turn(time.monotonic())
-        stop.wait(_TURN_S)
-    running = [one.process for one in timers if one.process is not None]
-    for process in running:
-        process.terminate()
-    for process in running:
-        process.wait()
+    turns = [threading.Thread(target=take_turns, args=(job, every_s, stop)) for job in jobs]
+    for one in turns:
+        one.start()
+    while all(one.is_alive() for one in turns) and not stop.wait(_TURN_S):
+        pass
+    stop.set()

@@ -12,14 +12,24 @@ version, and nothing else.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import os
+import shutil
+import signal
+import subprocess
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from orchestration.serving.child import Child, Command, Fetched
-from orchestration.serving.forward import Forwarder
+import httpx
+
+from orchestration.serving.forward import LOOPBACK, Forwarder
+from pipeline.artifacts.address import cached_artifacts
+from pipeline.launch.reward_servers import die_with_parent
+from pipeline.ports import hold_port
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +37,57 @@ _TURN_S = 0.2
 _DRAIN_S = 60.0  # for the connections of a version that is replaced
 _REVIVE_S = 10.0  # at least, from one start of a server to the next
 Check = Callable[[int], Awaitable[str | None]]  # asks the server on a port; what is wrong with its answers
+_GRACE_S = 30.0  # for the answers that are being written
+_ASK_S = 5.0
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Weights on this machine, verified."""
+
+    version: str  # its number; "" for weights that are no version
+    weights: str  # their folder
+
+
+Command = Callable[[Fetched, int], Sequence[str]]  # of a server of these weights on this port
+
+
+class Child:
+    """Starts a server."""
+
+    def __init__(self, served: Fetched, command: Command) -> None:
+        self._held = hold_port(LOOPBACK)  # until it has ended, so that no connection gets its port
+        self.served, self.port = served, int(self._held.getsockname()[1])
+        # Engines are processes of its own: the group ends them with it.
+        self._process = subprocess.Popen(
+            command(served, self.port),
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+
+    @property
+    def code(self) -> int | None:
+        """How it ended; None: it runs."""
+        return self._process.poll()
+
+    async def is_up(self) -> bool:
+        """Whether it says that it can answer."""
+        try:
+            async with httpx.AsyncClient(trust_env=False, timeout=_ASK_S) as client:
+                return (await client.get(f"http://{LOOPBACK}:{self.port}/health")).is_success
+        except httpx.TransportError:
+            return False
+
+    def stop(self) -> None:
+        """Asks it to end, and then ends it and all that it has started."""
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE_S)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._held.close()
 
 
 @dataclass
@@ -35,23 +96,23 @@ class Follower:
 
     Args:
         look: Finds and fetches what is to be served; what was found last is returned where it is that.
-        forget: Takes away weights that are no longer needed.
-        front: Where clients ask.
         command: What serves some weights.
         check: Asks a server that is up.
         limit_s: For a server to be up.
         every_s: From one look to the next.
         one_at_a_time: Whether the old one ends before the next one starts.
+        front: Where clients ask.
     """
 
     look: Callable[[Fetched | None], Fetched]
-    forget: Callable[[Fetched], None]
-    front: Forwarder
     command: Command
     check: Check
     limit_s: float
     every_s: float
     one_at_a_time: bool = False
+    front: Forwarder = field(default_factory=Forwarder)
+    # Weights that were fetched before are somebody else's, perhaps.
+    _others: set[Path] = field(init=False, default_factory=lambda: set(cached_artifacts().glob("*")))
     _found: list[Fetched] = field(init=False)  # whose weights are here, the newest last
     _children: list[Child] = field(init=False, default_factory=list)  # that run; the first answers
     _answers_since: float | None = field(init=False, default=None)  # monotonic; None: nobody is to answer
@@ -133,7 +194,7 @@ class Follower:
         return child
 
     def _start(self, served: Fetched) -> Child:
-        self._children.append(Child(served, self.command, above=self.front.port))
+        self._children.append(Child(served, self.command))
         return self._children[-1]
 
     async def _end(self, child: Child) -> None:
@@ -187,7 +248,9 @@ class Follower:
         newest = self._found[-1]
         kept = {before, self._children[0].served} - {newest}
         for one in {*self._found} - {*kept, newest}:
-            self.forget(one)
+            weights = Path(one.weights)
+            if weights.parent == cached_artifacts() and weights not in self._others:
+                shutil.rmtree(weights, ignore_errors=True)
         self._found = [*kept, newest]
 
 

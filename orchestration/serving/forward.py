@@ -24,7 +24,6 @@ class Forwarder:
 
     def __init__(self) -> None:
         self.target: int | None = None  # a port
-        self.port = 0  # that it listens on
         self._open = Counter[int]()
         self._tasks = set[asyncio.Task[None]]()  # the loop alone would not keep those whose client is done
 
@@ -38,7 +37,6 @@ class Forwarder:
         Raises:
             ValueError: the address cannot be listened on.
         """
-        self.port = port
         try:
             await asyncio.start_server(self._connected, host, port)
         except OSError as error:

@@ -1,68 +1,81 @@
-"""Options of `march evaluate` as a typed job."""
+"""Options of `march evaluate`, and `evaluation` of a retraining's job, as a typed job."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field
+
+from orchestration.settings import InputPath
 from orchestration.settings.sampler import audit_sampler, engine_servers
-from pipeline.evaluate.plan import EvaluationJob
+from pipeline.evaluate.plan import GENERATION, JUDGING, EvaluationJob
 from reward.assignments import assign
-from reward.config import OpenAISamplerConfig, SamplerConfig, SamplingSettings
+from reward.config import SamplerConfig, Settings
 
 # As `march audit` has it: what the auditing model writes is bound to its format, so that it parses.
 _AUDIT_BY_MODEL = {"structured": "all"}
 _MLFLOW_SCHEMES = ("models:/", "runs:/", "mlflow-artifacts:/")
 
 
+class JudgeSettings(Settings):
+    """The server that judges."""
+
+    url: str = Field(pattern=r"^https?://[^@]+$", description="OpenAI-compatible: http://host:port/v1")
+    model: str
+    key_env: str = Field(default="OPENAI_API_KEY", description="Variable that holds its key.")
+
+
+class EvaluationSettings(Settings):
+    """How models are evaluated: options of `march evaluate`, and keys of a job of `march retrain`."""
+
+    benchmarks: dict[str, InputPath] = Field(min_length=1, description="Name and official files.")
+    judge: JudgeSettings | None = Field(default=None, description="None where rules judge.")
+    style: Literal["plain", "cot", "10-shot"] = "plain"
+    limit: int | None = Field(default=None, ge=1)
+    generations: int = Field(default=8, ge=1, le=128)
+    max_tokens: int = Field(default=8192, ge=1)
+    seed: int = Field(default=0, ge=0, description="Of generations, judgements and audits.")
+    audit: Literal["lexical", "model", "none"] = "lexical"
+    concurrency: int = Field(default=16, ge=1, le=1024)
+    timeout_s: float = Field(default=600.0, gt=0, description="For one request to model or judge.")
+    overrides: tuple[str, ...] = Field(
+        default=(), description="KEY=VALUE, as `march evaluate --set` takes them."
+    )
+
+
 def evaluation_job(
-    model: str,
-    benchmarks: Sequence[str],
-    *,
-    model_name: str | None,
-    judge: OpenAISamplerConfig | None,
-    seed: int,
-    named: Mapping[str, Any],
-    assignments: Sequence[str],
-    timeout_s: float = 600.0,
-    max_tokens: int | None = None,
+    given: EvaluationSettings, model: str, *, model_name: str | None = None, **run: object
 ) -> EvaluationJob:
     """Builds the job.
 
     Args:
+        given: What is evaluated, and how.
         model: A URL, a folder or name, or an MLflow URI.
-        benchmarks: "name=path" each.
         model_name: The model's name, with a URL.
-        judge: The judge's server.
-        seed: Of generations, judgements and audits.
-        named: Further keys of `EvaluationJob`.
-        assignments: "key=value" over them, dots for parts of a key, values in YAML.
-        timeout_s: For one request to model or judge.
-        max_tokens: Of one generation; None: the paper's.
+        **run: Further keys of `EvaluationJob`: `out`, `logs`, `only`, `overwrite`.
 
     Raises:
-        ValueError: an option cannot be used.
+        ValueError: a setting cannot be used.
     """
     under_test, weights_sha256 = _model(model, model_name)
-    bound = {} if max_tokens is None else {"max_tokens": max_tokens}
     tree: dict[str, Any] = {
-        **named,
-        "benchmarks": _sources(benchmarks),
-        "model": {**under_test.model_dump(), "timeout_s": timeout_s},
+        **given.model_dump(include={"benchmarks", "style", "limit", "concurrency", "audit"}),
+        **run,
+        "num_generations": given.generations,
+        "model": {**under_test.model_dump(), "timeout_s": given.timeout_s},
         "weights_sha256": weights_sha256,
-        "judge": {**judge.model_dump(), "timeout_s": timeout_s} if judge else None,
-        "generation": {**_defaults("generation"), **bound, "seed": seed},
-        "judging": {**_defaults("judging"), "seed": seed},
-        "audit_settings": _AUDIT_BY_MODEL | {"seed": seed} if named.get("audit") == "model" else {},
+        "judge": _judge(given.judge, given.timeout_s) if given.judge else None,
+        "generation": {**GENERATION.model_dump(), "max_tokens": given.max_tokens, "seed": given.seed},
+        "judging": {**JUDGING.model_dump(), "seed": given.seed},
+        "audit_settings": _AUDIT_BY_MODEL | {"seed": given.seed} if given.audit == "model" else {},
     }
-    return EvaluationJob.model_validate(assign(tree, assignments))
+    return EvaluationJob.model_validate(assign(tree, given.overrides))
 
 
-def judge_config(
-    url: str | None, name: str | None, *, key_env: str = "OPENAI_API_KEY"
-) -> OpenAISamplerConfig | None:
-    """The judge's server; None without one.
+def judge_settings(url: str | None, name: str | None) -> JudgeSettings | None:
+    """The judge of `--judge` and `--judge-model`; None without one.
 
     Raises:
         ValueError: a URL without a name, a name without a URL, or something that is no URL.
@@ -75,17 +88,20 @@ def judge_config(
         raise ValueError(f"--judge: {url!r} is no URL; give an OpenAI-compatible server, http://host:port/v1")
     if name is None:
         raise ValueError(f"--judge-model: missing; say which model {url} shall judge with")
-    return engine_servers(url, name).model_copy(update={"api_key_env": key_env})
+    return JudgeSettings(url=url, model=name)
 
 
-def _defaults(key: str) -> dict[str, Any]:
-    """How a job samples where nothing else is said."""
-    settings = EvaluationJob.model_fields[key].default
-    assert isinstance(settings, SamplingSettings)
-    return settings.model_dump()
+def _judge(given: JudgeSettings, timeout_s: float) -> dict[str, Any]:
+    server = engine_servers(given.url, given.model)
+    return {**server.model_dump(), "api_key_env": given.key_env, "timeout_s": timeout_s}
 
 
-def _sources(texts: Sequence[str]) -> dict[str, str]:
+def benchmark_paths(texts: Sequence[str]) -> dict[str, str]:
+    """Benchmarks and their files, from "name=path" each.
+
+    Raises:
+        ValueError: one is not written so, or is given twice.
+    """
     sources: dict[str, str] = {}
     for text in texts:
         name, _, path = text.partition("=")

@@ -1,12 +1,20 @@
-"""What a command says on standard error: one line, and the way out."""
+"""What a command says on standard error: one line, what, where, and how to fix it."""
 
 from __future__ import annotations
 
+import errno
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_TRAINING_STACK = {
+    *("cronsim", "deepspeed", "mlflow", "openrlhf", "ray", "tokenizers", "torch", "transformers", "vllm"),
+}
+_NEAR_DUPLICATES = {"numpy", "rensa"}
+_EXTRAS = "install march-pipeline[train-cpu], or march-pipeline[train-gpu] with an NVIDIA GPU"
 
 
 def fail(line: str, *, code: int) -> NoReturn:
@@ -29,3 +37,40 @@ def error_console() -> Console:
     from rich.console import Console
 
     return Console(stderr=True)
+
+
+def user_error(error: Exception) -> str | None:
+    """The line for an error that a user can fix; None for one that only we can."""
+    import yaml
+    from pydantic import ValidationError
+
+    if isinstance(error, ValidationError):
+        return "; ".join(_problem(problem) for problem in error.errors(include_url=False))
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "").partition(".")[0]
+        if package in _NEAR_DUPLICATES:
+            return f"{package} is not installed; install march-pipeline[data], or add --near-duplicates 0"
+        return f"{package} is not installed; {_EXTRAS}" if package in _TRAINING_STACK else None
+    if isinstance(error, OSError) and error.filename is not None:
+        fix = "make room on its disk" if error.errno in _FULL else "fix the path or its permissions"
+        return f"{error.filename}: {error.strerror}; {fix}"
+    if isinstance(error, yaml.YAMLError):
+        return f"not YAML: {error}"
+    return str(error) if isinstance(error, ValueError | OSError) else None
+
+
+def _problem(problem: object) -> str:
+    assert isinstance(problem, dict)
+    field = ".".join(str(part) for part in problem["loc"])
+    text = str(problem["msg"]).removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        return f"{field}: unknown key; remove it or fix its name"
+    if problem["type"] == "missing":
+        return f"{field}: missing; add it"
+    if not field or field.endswith(("base_url", "base_urls")):  # which may hold credentials
+        return f"{field}: {text}" if field and not text.startswith("base_url") else text
+    from pipeline.redaction import redact
+
+    given = problem["input"]
+    found = redact(given) if isinstance(given, str) else given
+    return f"{field}: {text} (found {found!r:.60})"

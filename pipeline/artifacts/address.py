@@ -14,8 +14,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from pipeline.artifacts.backend import Advance, no_progress
-from pipeline.artifacts.conditions import locked
 from pipeline.artifacts.layout import MANIFESTS, MODELS, manifest_key
+from pipeline.artifacts.local import locked
 from pipeline.artifacts.manifest import Manifest
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore, files_of, open_store
@@ -59,13 +59,18 @@ class Artifact:
             CorruptError: an object is not what its name says.
             ValueError: something else lies there, too.
         """
-        folder = user_cache() / "artifacts" / self.digest
+        folder = cached_artifacts() / self.digest
         with locked(folder.with_name(f"{self.digest}.lock")):
             manifest = self.store.get(self.digest, folder, advance=advance)
         strange = files_of(folder).keys() - {file.path for file in manifest.files}
         if strange:
             raise ValueError(f"{folder}: holds {min(strange)!r} too, which was not published; remove it")
         return folder
+
+
+def cached_artifacts() -> Path:
+    """Where `Artifact.bring` brings files, each manifest's in a folder of its own."""
+    return user_cache() / "artifacts"
 
 
 def located(uri: str) -> tuple[str, str] | None:
@@ -82,12 +87,12 @@ def environments_store() -> ArtifactStore:
     return open_store(settings_from_environment())
 
 
-def find_artifact(reference: str, store: OpenStore = environments_store) -> Artifact | None:
-    """What a reference names; None for what is no reference to a store.
+def named_artifact(reference: str, store: OpenStore = environments_store) -> Artifact:
+    """What a reference names; the scheme may be left out.
 
     Args:
-        reference: `artifact:REF`, or a manifest's address.
-        store: Opens the store of the former.
+        reference: `artifact:REF`, REF, or a manifest's address.
+        store: Opens the store of the former two.
 
     Raises:
         ValueError: the store has nothing of that name.
@@ -96,19 +101,5 @@ def find_artifact(reference: str, store: OpenStore = environments_store) -> Arti
     if place is not None:
         location, digest = place
         return Artifact(open_store(settings_from_environment(location)), digest)
-    if not reference.startswith(SCHEME):
-        return None
-    return named_artifact(reference.removeprefix(SCHEME), store)
-
-
-def named_artifact(reference: str, store: OpenStore) -> Artifact:
-    """What a reference names where nothing else but one can stand: the scheme may be left out.
-
-    Raises:
-        ValueError: the store has nothing of that name.
-    """
-    found = find_artifact(reference, store)
-    if found is not None:
-        return found
     opened = store()
-    return Artifact(opened, opened.resolve(reference))
+    return Artifact(opened, opened.resolve(reference.removeprefix(SCHEME)))

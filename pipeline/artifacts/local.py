@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
@@ -9,9 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry
-from pipeline.artifacts.conditions import locked
-from pipeline.artifacts.failures import MovedError, refuse_large
+from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry, MovedError, refuse_large
 from pipeline.artifacts.layout import LINKS, MODELS, UPLOADS, digest_of
 
 _CHUNK = 1 << 20
@@ -129,3 +128,12 @@ def _copy(source: Path, target: Path, advance: Advance) -> None:
 
 def _time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds a file's lock; waits for whoever has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
-from pipeline.artifacts.failures import CorruptError
+from pipeline.artifacts.backend import CorruptError
 from pipeline.artifacts.layout import WEIGHTS, is_digest, model_key, object_key
 from reward.types import Record
 

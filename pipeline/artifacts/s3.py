@@ -6,21 +6,26 @@ body, which any S3 server must check, so a part that arrives damaged is refused;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry
-from pipeline.artifacts.conditions import RACERS, locked, probe
-from pipeline.artifacts.failures import (
+from pipeline.artifacts.backend import (
+    MOST_BYTES,
+    Advance,
+    Blob,
     CorruptError,
+    Entry,
     MovedError,
     StoreError,
     UnsafeEndpointError,
     refuse_large,
 )
 from pipeline.artifacts.layout import UPLOADS
+from pipeline.artifacts.local import locked
 from pipeline.artifacts.settings import MIB, StoreSettings
 
 _MOST_COPIED = 5 << 30  # bytes of one CopyObject
@@ -42,7 +47,7 @@ def make_client(settings: StoreSettings) -> Any:
         retries={"mode": settings.retries, "max_attempts": settings.max_attempts},
         connect_timeout=settings.timeout_s,
         read_timeout=settings.timeout_s,
-        max_pool_connections=max(settings.workers, RACERS) + 4,
+        max_pool_connections=settings.workers + 4,
         # Over TLS, too: trailing checksums, which boto3 sends there instead, are refused by many servers.
         s3={"addressing_style": "path" if settings.endpoint else "auto", "payload_signing_enabled": True},
         request_checksum_calculation="when_required",
@@ -87,37 +92,23 @@ class S3Backend:
 
     def stat(self, key: str) -> Entry | None:
         """By HEAD."""
-        with _named(f"{self.address}: {key}"):
-            try:
-                head = self.client.head_object(**self._at(key))
-            except self.client.exceptions.ClientError as error:
-                if status(error) == 404:
-                    return None
-                raise
-        return Entry(key, head["ContentLength"], head["LastModified"])
+        head = self._unless_missing(key, self.client.head_object)
+        return Entry(key, head["ContentLength"], head["LastModified"]) if head else None
 
     def touch(self, entry: Entry) -> None:
         """Copies an object onto itself, above 5 GiB in parts, if it is there."""
-        at, replace = self._at(entry.key), {"MetadataDirective": "REPLACE"}
-        with _named(f"{self.address}: {entry.key}"):
-            try:
-                self.client.copy(at, **at, ExtraArgs=replace, Config=self._copying)
-            except self.client.exceptions.ClientError as error:
-                if status(error) != 404:
-                    raise
+        more = {"ExtraArgs": {"MetadataDirective": "REPLACE"}, "Config": self._copying}
+        self._unless_missing(entry.key, partial(self.client.copy, self._at(entry.key), **more))
 
     def read(self, key: str) -> Blob | None:
         """By GET."""
+        found = self._unless_missing(key, self.client.get_object)
+        if found is None:
+            return None
         with _named(f"{self.address}: {key}"):
-            try:
-                found = self.client.get_object(**self._at(key))
-            except self.client.exceptions.ClientError as error:
-                if status(error) == 404:
-                    return None
-                raise
             content = found["Body"].read(MOST_BYTES + 1)
-            refuse_large(key, max(len(content), found["ContentLength"]))
-            return Blob(content, found["ETag"])
+        refuse_large(key, max(len(content), found["ContentLength"]))
+        return Blob(content, found["ETag"])
 
     def write(self, key: str, content: bytes) -> None:
         """By PUT."""
@@ -148,9 +139,9 @@ class S3Backend:
         if self.settings.pointer_lock is not None:
             return
         with _named(self.address):
-            found = probe(self.client, self.settings.bucket, self.settings.prefix)
-        if not found.can_compare_and_set:
-            raise UnsafeEndpointError(f"{self.address}: {found.describe()}, {_LOCK}")
+            lacks = missing_conditions(self.client, self.settings.bucket, self.settings.prefix)
+        if lacks:
+            raise UnsafeEndpointError(f"{self.address}: the endpoint lacks {', '.join(lacks)}, {_LOCK}")
 
     def entries(self, prefix: str) -> Iterator[Entry]:
         """By ListObjectsV2, and ListMultipartUploads."""
@@ -172,13 +163,17 @@ class S3Backend:
             else:
                 self.client.delete_object(**self._at(key))
 
+    def begin_upload(self, key: str) -> str:
+        """Begins an upload in parts, and returns the key by which `delete` aborts it."""
+        with _named(f"{self.address}: {key}"):
+            return _upload_key(key, self.client.create_multipart_upload(**self._at(key)))
+
     def _unfinished(self) -> Iterator[Entry]:
         """Uploads, under keys of their own; how much each has sent is not known."""
         pages = self.client.get_paginator("list_multipart_uploads")
         for page in pages.paginate(Bucket=self.settings.bucket, Prefix=self.settings.prefix):
             for one in page.get("Uploads", ()):
-                key = f"{UPLOADS}{self._key(one['Key'])}{_OF_UPLOAD}{one['UploadId']}"
-                yield Entry(key, 0, one["Initiated"])
+                yield Entry(_upload_key(self._key(one["Key"]), one), 0, one["Initiated"])
 
     def _set_if(self, key: str, content: bytes, tag: str | None) -> None:
         condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
@@ -197,6 +192,16 @@ class S3Backend:
                 if found is None or found.content != content:
                     raise MovedError(f"{key}: somebody else has moved it; look again") from None
 
+    def _unless_missing(self, key: str, ask: Callable[..., Any]) -> Any:
+        """What the server says of a key; None for nothing there."""
+        with _named(f"{self.address}: {key}"):
+            try:
+                return ask(**self._at(key))
+            except self.client.exceptions.ClientError as error:
+                if status(error) != 404:
+                    raise
+        return None
+
     def _put(self, key: str, content: bytes, **more: Any) -> None:
         self.client.put_object(**self._at(key), Body=content, **more)
 
@@ -205,6 +210,44 @@ class S3Backend:
 
     def _key(self, name: str) -> str:
         return name.removeprefix(self.settings.prefix)
+
+
+def missing_conditions(client: Any, bucket: str, prefix: str) -> list[str]:
+    """What an endpoint lacks, by behaviour, since some ignore what they accept. Swift has no IfMatch.
+
+    Writes to a key of its own, and removes it.
+
+    Args:
+        client: Of boto3.
+        bucket: Where.
+        prefix: Under what.
+    """
+    at = {"Bucket": bucket, "Key": f"{prefix}probe/{uuid.uuid4().hex}"}
+    try:
+        tag = client.put_object(**at, Body=b"1")["ETag"]
+        if_none_match = not _is_written(client, **at, Body=b"2", IfNoneMatch="*")
+        other = '"00000000000000000000000000000000"'
+        if_match = not _is_written(client, **at, Body=b"3", IfMatch=other)
+        if_match = if_match and _is_written(client, **at, Body=b"4", IfMatch=tag)
+        found = {"IfNoneMatch": if_none_match, "IfMatch": if_match}
+        return [name for name, holds in found.items() if not holds]
+    finally:
+        client.delete_object(**at)
+
+
+def _is_written(client: Any, **call: Any) -> bool:
+    """Whether a conditional write is done; refused conditions and unknown ones are not."""
+    try:
+        client.put_object(**call)
+    except client.exceptions.ClientError as error:
+        if status(error) in (400, 404, 409, 412, 501):
+            return False
+        raise
+    return True
+
+
+def _upload_key(key: str, upload: dict[str, Any]) -> str:
+    return f"{UPLOADS}{key}{_OF_UPLOAD}{upload['UploadId']}"
 
 
 def status(error: Any) -> int:
@@ -237,15 +280,20 @@ def _named(what: str) -> Iterator[None]:
             raise CorruptError(
                 f"{what} arrived {_TRIES} times otherwise than it was sent; look at the network between"
             ) from error
-        fix = _FIXES.get(found.get("Code", ""), "the same command goes on")
+        fix = _FIXES.get(found.get("Code", ""), _GOES_ON)
         raise StoreError(f"{what}: {found.get('Code')}: {found.get('Message')}; {fix}") from error
     except (BotoCoreError, HTTPError) as error:
-        raise StoreError(f"{what}: {' '.join(str(error).split())}; the same command goes on") from error
+        fix = _FIXES.get(type(error).__name__, _GOES_ON)
+        raise StoreError(f"{what}: {' '.join(str(error).split())}; {fix}") from error
 
 
-_FIXES = {
+_GOES_ON = "the same command goes on"
+_FIXES = {  # by S3's code, or the name of botocore's error
     "AccessDenied": "give credentials that may do so",
     "InvalidAccessKeyId": "fix AWS_ACCESS_KEY_ID",
     "NoSuchBucket": "make the bucket, or fix its name",
     "SignatureDoesNotMatch": "fix AWS_SECRET_ACCESS_KEY",
+    "RequestTimeTooSkewed": "set this machine's clock",
+    "NoCredentialsError": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "EndpointConnectionError": f"start the server, or fix AWS_ENDPOINT_URL; {_GOES_ON}",
 }

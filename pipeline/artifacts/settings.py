@@ -72,8 +72,4 @@ def settings_from_environment(location: str | None = None, endpoint: str | None 
     location = location or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
     for field, url in (("endpoint", endpoint), ("location", location)):
         refuse_password(field, url, fix=_FIX)
-    return StoreSettings(
-        location=location,
-        endpoint=endpoint,
-        pointer_lock=Path(lock) if lock else None,
-    )
+    return StoreSettings(location=location, endpoint=endpoint, pointer_lock=Path(lock) if lock else None)

@@ -17,8 +17,15 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from pipeline.artifacts.backend import Advance, Backend, Entry, no_progress
-from pipeline.artifacts.failures import CorruptError, MovedError, refuse_large
+from pipeline.artifacts.backend import (
+    Advance,
+    Backend,
+    CorruptError,
+    Entry,
+    MovedError,
+    no_progress,
+    refuse_large,
+)
 from pipeline.artifacts.layout import MANIFESTS, POINTERS, digest_of, is_digest, manifest_key, pointer_key
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.manifest import File, Manifest, read_manifest

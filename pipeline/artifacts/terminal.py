@@ -24,14 +24,6 @@ def manifests_table(store: ArtifactStore) -> Table:
     return table
 
 
-def files_table(store: ArtifactStore, digest: str) -> Table:
-    """The files of a manifest."""
-    table = _table(digest, "path", "MB", "sha256")
-    for file in store.manifest(digest).files:
-        _add(table, file.path, f"{file.size / 1e6:,.1f}", file.sha256[:16])
-    return table
-
-
 def garbage_table(garbage: Garbage) -> Table:
     """What can go."""
     table = _table(

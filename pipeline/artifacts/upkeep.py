@@ -19,8 +19,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from pipeline.artifacts.backend import Advance, Entry, no_progress
-from pipeline.artifacts.failures import CorruptError, StoreError
+from pipeline.artifacts.backend import Advance, CorruptError, Entry, StoreError, no_progress
 from pipeline.artifacts.layout import MANIFESTS, MODELS, OBJECTS, POINTERS, UPLOADS, digest_of, manifest_key
 from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.store import ArtifactStore

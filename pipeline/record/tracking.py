@@ -19,9 +19,8 @@ from typing import Any
 from pydantic import Field
 
 from pipeline.atomic import write_atomically
-from pipeline.record.rollout_files import ROLLOUTS_FOLDER, drop_rollouts_after, rollouts_file, write_rollouts
+from pipeline.record.rollout_files import drop_rollouts_after, rollouts_file, write_rollouts
 from pipeline.record.rollout_rows import TrainedAnswer, rollout_rows
-from pipeline.redaction import refuse_password
 from reward.config import Settings
 
 RUN_FILE, STEPS_FILE, SENT_FILE = "run.json", "steps.jsonl", "mlflow.json"
@@ -111,27 +110,6 @@ def reached(tracking_uri: str, what: str, *, fix: str) -> Iterator[Any]:
     except MlflowException as error:
         problem = " ".join(str(error).split())
         raise ValueError(f"{tracking_uri}: {what}: {problem:.200}; {fix}") from error
-
-
-def fetch_mlflow_run(tracking_uri: str, run_id: str, folder: Path) -> None:
-    """Lays down what MLflow has of a run as in its folder: `run.json`, `steps.jsonl` and the rollouts.
-
-    Raises:
-        ValueError: there is no such run, or the server does not answer.
-    """
-    refuse_password("--mlflow", tracking_uri)
-    with reached(tracking_uri, f"run {run_id}", fix="fix the id or address") as client:
-        run = client.get_run(run_id)
-        steps: dict[int, dict[str, float]] = {}
-        for name in run.data.metrics:
-            for point in client.get_metric_history(run_id, name):  # of points of one step the last counts
-                steps.setdefault(point.step, {"step": point.step})[name] = point.value
-        if any(step.get(KEPT) for step in steps.values()):
-            client.download_artifacts(run_id, ROLLOUTS_FOLDER, str(folder))
-    recipe = {"name": run.info.run_name, "note": run.data.params.get("note", "")}
-    write_atomically(folder / RUN_FILE, json.dumps({"recipe": recipe}))
-    lines = (json.dumps(steps[step]) + "\n" for step in sorted(steps) if KEPT in steps[step])
-    write_atomically(folder / STEPS_FILE, "".join(lines))
 
 
 def start_mlflow_run(

@@ -28,7 +28,7 @@ from pipeline.launch.failures import ERROR_FILE, read_failure
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.launch.run_lock import LOG_FILE, only_run_in, start_worker
 from pipeline.launch.signals import terminable
-from pipeline.lineage.surroundings import note_surroundings
+from pipeline.lineage.record import note_surroundings
 from pipeline.models.cache import require_model
 from pipeline.ports import hold_port
 from pipeline.record.mlflow_sender import kept_status
