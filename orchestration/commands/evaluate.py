@@ -16,7 +16,7 @@ import typer
 from orchestration.terminal.messages import fail, warn_ignored
 
 if TYPE_CHECKING:
-    from pipeline.evaluate.plan import EvaluationJob, Prices
+    from pipeline.evaluate.plan import EvaluationJob
 
 _tested = partial(typer.Option, rich_help_panel="The model under test")
 _judge = partial(typer.Option, rich_help_panel="The judge")
@@ -55,7 +55,6 @@ def evaluate(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it will take, and ask nothing.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")] = False,
     assignments: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,20 +106,14 @@ def evaluate(
             "concurrency": concurrency,
             "audit": audit,
             "only": only,
-            "overwrite": overwrite,
             "num_generations": generations,
         },
     )
     if find_spec("inspect_ai") is None:
         raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
-    from pipeline.evaluate.plan import Prices
-
-    prices = Prices(
-        model_in=model_price_in, model_out=model_price_out, judge_in=price_in, judge_out=price_out
-    )
     if dry_run:
-        warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow, overwrite=overwrite)
-        _expect(job, prices)
+        warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow)
+        _expect(job, [(model_price_in, model_price_out), (price_in, price_out)])
     else:
         warn_ignored(
             "without --dry-run",
@@ -147,14 +140,14 @@ def best(
     print_choice(choose_best(evaluations), Console())
 
 
-def _expect(job: EvaluationJob, prices: Prices) -> None:
+def _expect(job: EvaluationJob, prices: list[tuple[float, float]]) -> None:
     """Prints what an evaluation will take."""
     from rich.console import Console
 
-    from pipeline.evaluate.plan import expect
+    from pipeline.evaluate.plan import make_plan
     from pipeline.evaluate.report import print_expected
 
-    print_expected(expect(job), prices, Console())
+    print_expected(make_plan(job), prices, Console())
 
 
 def _evaluate(
