@@ -14,7 +14,7 @@ pytest.importorskip("inspect_ai")
 from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.plan import EvaluationJob
 from pipeline.evaluate.run import run_evaluation
-from pipeline.evaluate.statistics import ItemScores, by_slice
+from pipeline.evaluate.statistics import ItemScores, by_slice, estimates
 from pipeline.evaluate.tasks.scorers import item_scores
 from reward.config import AuditConfig
 from reward.offline.ragtruth import CHECKS
@@ -130,5 +130,5 @@ def test_figures_and_intervals_are_those_of_before(
     assert theirs == ours, "`inspect eval` asks and judges at once"
     # What Inspect itself shows are these means.
     shown = {score.name: score.metrics["average"].value for score in log.results.scores}
-    means = {key: one.value for key, one in theirs["overall"].items() if one.value is not None}
+    means = {key: one.value for key, one in estimates(items).items() if one.value is not None}
     assert {key: value for key, value in shown.items() if value == value} == means
