@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.evaluate.benchmark import Benchmark, Item
-from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, make_benchmark
+from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.majority import Judgement, means
 from reward.samplers import Message
 
@@ -19,6 +19,8 @@ FOLDERS: Mapping[str, Path] = {
     "2wikimultihopqa": DATA / "2wikimultihopqa",
     "musique": DATA / "musique_cc-by-4.0" / "musique_ans.jsonl",
 }
+NAMES = tuple(FOLDERS)  # of the paper
+CALIBRATION_NAMES = ("ragtruth_judge", "faithbench_judge")
 FOLDERS = {**FOLDERS, **{name: FOLDERS[name.removesuffix("_judge")] for name in CALIBRATION_NAMES}}
 Judged = tuple[str, Judgement | None]  # a generation and what was found of it
 QA = ("hotpotqa", "2wikimultihopqa", "musique")

@@ -8,10 +8,9 @@ from typing import Any
 
 from orchestration.promotion.records import Contest, Evidence
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
-from pipeline.evaluate.judge_agreement import HUMAN, JUDGE, judge_agreement
 from pipeline.evaluate.plan import digest
 from pipeline.evaluate.results import BenchmarkFigures, Counts, ItemResult, JudgedGeneration, Manifest
-from pipeline.evaluate.statistics import OVERALL, MacroAverage
+from pipeline.evaluate.statistics import HUMAN, JUDGE, OVERALL, MacroAverage, judge_agreement
 from reward.offline.files import file_sha256
 from reward.types import Outcome, Verdict
 
@@ -130,7 +129,6 @@ def _figures(name: str, items: list[ItemResult], counts: Counts) -> BenchmarkFig
         licence="CC0-1.0",
         primary="right",
         scored_by="judge",
-        styles=(PromptStyle.PLAIN,),
         prompt_digest="0" * 64,
     )
     return BenchmarkFigures(
@@ -141,7 +139,6 @@ def _figures(name: str, items: list[ItemResult], counts: Counts) -> BenchmarkFig
         style=PromptStyle.PLAIN,
         is_judged=True,
         is_calibration=is_calibration,
-        estimates={OVERALL: {}},
-        agreement={OVERALL: judge_agreement(items)} if is_calibration else {},
+        estimates={OVERALL: judge_agreement(items) if is_calibration else {}},
         counts=counts,
     )

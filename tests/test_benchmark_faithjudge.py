@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 from pipeline.evaluate.benchmark import PromptStyle
-from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, make_benchmark
+from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.benchmarks.faithjudge import RagTruth
-from tests.benchmark_files import DATA, FOLDERS, items_of, text_of
+from tests.benchmark_files import CALIBRATION_NAMES, DATA, FOLDERS, items_of, text_of
 
 
 class BothSplits(RagTruth):
@@ -29,13 +29,13 @@ def test_the_judge_sees_source_marks_and_answer_and_never_its_own_copy() -> None
     for item in benchmark.items(FOLDERS["ragtruth"]):
         (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
         request = benchmark.judge_request(item, prompt, "An answer that stands nowhere.")
-        text = text_of(request.messages)
+        text = text_of(request)
         for response in item.responses:
             assert response.text in text
             assert all(note in text for note in response.notes)
         assert text.endswith("An answer that stands nowhere.")
         copied = item.responses[2]
-        again = text_of(benchmark.judge_request(item, prompt, f" {copied.text}\n").messages)
+        again = text_of(benchmark.judge_request(item, prompt, f" {copied.text}\n"))
         assert again.count(copied.text) == 1
         assert not any(note in again for note in copied.notes)
 
@@ -102,8 +102,7 @@ def test_calibration_gives_each_labelled_answer_to_the_judge() -> None:
             (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
             assert (prompt.given, prompt.messages) == (judged.text, ())
             request = benchmark.judge_request(item, prompt, judged.text)
-            assert request is not None
-            text = text_of(request.messages)
+            text = text_of(request)
             assert all(one.text in text for one in others)
             assert not any(note in text for note in judged.notes if not any(note in o.notes for o in others))
             assert item.cluster == base[judged.id].cluster

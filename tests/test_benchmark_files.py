@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, NAMES, make_benchmark
-from tests.benchmark_files import FOLDERS, write_pairs
+from pipeline.evaluate.benchmarks import make_benchmark
+from tests.benchmark_files import CALIBRATION_NAMES, FOLDERS, NAMES, write_pairs
 
 MUSIQUE = FOLDERS["musique"].read_text().splitlines()[0]
 PAIR = {"question": "q", "context": "c", "positive_response": "p", "negative_response": "n"}

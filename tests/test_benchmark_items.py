@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from pipeline.evaluate.benchmark import Benchmark, Item, PromptStyle
-from pipeline.evaluate.benchmarks import CALIBRATION_NAMES, NAMES, make_benchmark
-from tests.benchmark_files import items_of, text_of, write_pairs
+from pipeline.evaluate.benchmarks import make_benchmark
+from tests.benchmark_files import CALIBRATION_NAMES, NAMES, items_of, text_of, write_pairs
 
 
 def asked(name: str) -> Iterator[tuple[Benchmark, Item, PromptStyle]]:
     benchmark = make_benchmark(name)
     for item in items_of(name):
-        for style in benchmark.card.styles:
+        for style in benchmark.styles:
             yield benchmark, item, style
 
 
@@ -61,8 +61,8 @@ def test_styles_that_are_not_there_are_refused() -> None:
 def test_the_styles_of_a_benchmark_are_different_chats() -> None:
     for name in NAMES:
         benchmark, item = make_benchmark(name), items_of(name)[0]
-        chats = {text_of(benchmark.prompts(item, style)[0].messages) for style in benchmark.card.styles}
-        assert len(chats) == len(benchmark.card.styles)
+        chats = {text_of(benchmark.prompts(item, style)[0].messages) for style in benchmark.styles}
+        assert len(chats) == len(benchmark.styles)
 
 
 def test_facts_rows_keep_their_own_instruction() -> None:
@@ -95,7 +95,7 @@ def test_pairs_are_shown_in_both_orders() -> None:
         assert f"Response A:\n{positive}" in text_of(first.messages)
         assert f"Response B:\n{negative}" in text_of(first.messages)
         assert f"Response A:\n{negative}" in text_of(second.messages)
-        assert benchmark.judge_request(item, first, "**Result:** A") is None
+        assert benchmark.judge_request(item, first, "**Result:** A") == ()
 
 
 def test_pairs_of_several_files_of_a_split_have_their_own_ids(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.evaluate.benchmark import JudgeRequest, PromptStyle
+from pipeline.evaluate.benchmark import PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark, multihop
 from pipeline.evaluate.benchmarks.multihop import MuSiQue, linked
 from pipeline.evaluate.benchmarks.prompts import NUM_SHOTS, load_shots, pick_shots
@@ -69,8 +69,7 @@ def test_the_judge_of_an_answer_sees_the_reference_and_no_documents(name: str) -
     benchmark, item = make_benchmark(name), items_of(name)[0]
     (prompt,) = benchmark.prompts(item, PromptStyle.COT)
     request = benchmark.judge_request(item, prompt, "First ...\n**Answer:** Green Bay")
-    assert isinstance(request, JudgeRequest)
-    text = text_of(request.messages)
+    text = text_of(request)
     assert all(reference in text for reference in item.references)
     assert text.endswith("Response to judge:\nGreen Bay")
     assert item.query.documents[0].text not in text

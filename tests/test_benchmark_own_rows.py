@@ -74,7 +74,7 @@ def test_an_answer_is_right_if_it_states_the_known_one(
     (prompt,) = benchmark.prompts(asked, PromptStyle.PLAIN)
     judgement = benchmark.read_judgement(asked, prompt, reply)
     assert judgement is not None and judgement.passed is passed
-    assert benchmark.judge_request(asked, prompt, reply) is None
+    assert benchmark.judge_request(asked, prompt, reply) == ()
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_true_answers_pass_and_others_do_not(worlds: Path) -> None:
     (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
     right = " ".join(fact.statement() for fact in world.asked)
     wrong = " ".join(fact.statement(fact.number + 1) for fact in world.asked)
-    assert benchmark.judge_request(item, prompt, right) is None
+    assert benchmark.judge_request(item, prompt, right) == ()
     said = [benchmark.read_judgement(item, prompt, text) for text in (right, wrong, "")]
     assert [one.passed for one in said if one] == [True, False, False]
     judged = [(right, said[0]), ("", said[2])]

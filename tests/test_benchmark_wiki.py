@@ -54,7 +54,7 @@ def test_what_is_known_of_a_row_scores_its_answers(items: list[Item], rows: list
         assert wrong and not wrong.passed
         measured = benchmark.measured(item, prompt.name, true_answer(row))
         assert measured == {"faithful": 1.0, "coverage": 1.0 if row.is_answerable else None}
-        assert benchmark.judge_request(item, prompt, "anything") is None
+        assert benchmark.judge_request(item, prompt, "anything") == ()
 
 
 def test_a_wrong_file_names_its_field(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_dry_run_asks_nothing(
     assert march(*command(tmp_path / "out", model, judge, "--dry-run", *prices)) == 0
     said = capsys.readouterr().out
     assert (model.bodies, judge.bodies, (tmp_path / "out").exists()) == ([], [], False)
-    assert " + 7.2k" in said, "24 answers of 300 tokens"
+    assert " + 7,200" in said, "24 answers of 300 tokens"
     assert "four characters each" in said and "by the given prices" in said
 
 

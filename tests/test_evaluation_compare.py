@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.evaluate.compare import choose_best
 from pipeline.evaluate.results import read_manifest
-from pipeline.evaluate.statistics import OVERALL, estimates, estimates_by_slice, macro_average
+from pipeline.evaluate.statistics import OVERALL, by_slice, estimates, macro_average
 from pipeline.evaluate.track import metrics_of
 from tests.promotion_evidence import evidence, write_evidence
 
@@ -35,7 +35,7 @@ def test_the_best_checkpoint_and_those_that_cannot_be_told_from_it(tmp_path: Pat
     assert found.best == folders["step60"]
     assert found.averages[folders["step60"]].value == pytest.approx(0.8)
     assert found.behind[folders["step20"]].value == pytest.approx(0.8)
-    assert found.not_told_apart == (folders["step40"], folders["step80"])
+    assert found.not_told_apart == [folders["step40"], folders["step80"]]
 
 
 def test_without_an_average_there_is_no_best(tmp_path: Path) -> None:
@@ -46,16 +46,17 @@ def test_without_an_average_there_is_no_best(tmp_path: Path) -> None:
 def test_mlflow_has_every_figure_with_its_ends(tmp_path: Path) -> None:
     manifest = read_manifest(whole(tmp_path / "one", lambda index: float(index % 2)))
     items = evidence(lambda index: float(index % 2), num_items=100).items
-    estimated = {"shops": estimates_by_slice(items["shops"]), "calibration": {OVERALL: {}}}
+    estimated = {"shops": {part: estimates(found) for part, found in by_slice(items["shops"]).items()}}
+    estimated["calibration"] = manifest.benchmarks["calibration"].estimates
     figures = {
         name: one.model_copy(update={"estimates": estimated[name]})
         for name, one in manifest.benchmarks.items()
     }
     found = metrics_of(manifest.model_copy(update={"benchmarks": figures}))
-    east, kappa = estimated["shops"]["east"]["right"], figures["calibration"].agreement[OVERALL].cohens_kappa
+    east, kappa = estimated["shops"]["east"]["right"], estimated["calibration"][OVERALL]["cohens_kappa"]
     assert east.interval is not None and kappa.interval is not None and manifest.average is not None
     assert (found["shops/right"], found["shops/east/right"]) == (0.5, east.value)
     assert found["shops/east/right/high"] == east.interval.high
     assert found["calibration/cohens_kappa/low"] == kappa.interval.low
     assert found["average"] == manifest.average.value and found["shops/num_items"] == 100.0
-    assert "shops/model_use" not in found and "average/right" not in found
+    assert "average/right" not in found

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("inspect_ai")
-from pipeline.evaluate.benchmarks import NAMES
 from pipeline.evaluate.compare import compare
 from pipeline.evaluate.plan import EvaluationJob
 from pipeline.evaluate.report import beside_paper, load_paper, render_report
 from pipeline.evaluate.results import Manifest
 from pipeline.evaluate.run import run_evaluation
+from tests.benchmark_files import NAMES
 from tests.browser import BROWSER, MISSING, opened_page
 from tests.evaluations import QUESTIONS, ChatServer, drawn_answers, drawn_verdict, small_job
 

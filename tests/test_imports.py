@@ -185,7 +185,7 @@ def test_a_lexical_audit_loads_no_model_and_no_server(tmp_path: Path) -> None:
 def test_the_benchmarks_as_tasks_need_the_extra_evaluate_alone() -> None:
     """`inspect eval march/...` imports all of this, with none of the training stack installed."""
     imports = "import pipeline.evaluate.tasks, pipeline.evaluate.benchmarks as b"
-    loaded = modules_after(f"{imports}; [b.make_benchmark(name) for name in b.ALL_NAMES]")
+    loaded = modules_after(f"{imports}; [b.make_benchmark(name) for name in b.NAMES]")
     assert "inspect_ai" in loaded
     assert not loaded & HEAVY
 

@@ -17,8 +17,8 @@ from inspect_ai._util.registry import registry_info
 from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Metric, Score, metric
 
-from pipeline.evaluate.tasks import item_scores, majority
 from pipeline.evaluate.tasks.samples import of_march
+from pipeline.evaluate.tasks.scorers import item_scores, majority
 from tests.benchmark_files import DATA, FOLDERS
 from tests.evaluations import ChatServer
 from tests.inspect_tasks import Script, consistent, figures, run_task, samples, score, served_task
@@ -86,8 +86,8 @@ def test_a_verdict_that_cannot_be_read_is_asked_for_again_then_in_no_figure(tmp_
     value, num_scored, num_unscored = figures(log)["consistent"]
     assert (is_nan(value), num_scored, num_unscored) == (True, 0, 1), "Inspect's own mean would say 0"
     assert figures(log)["unjudged"][0] == 1.0 and log.status == "success"
-    (item,) = item_scores(log)
-    assert item.scores["consistent"] is None
+    (scores,) = item_scores(log).values()
+    assert scores["consistent"] is None
 
 
 def test_a_question_to_the_judge_that_failed_is_no_vote_and_no_missing_one(tmp_path: Path) -> None:
@@ -156,42 +156,6 @@ def test_what_the_provider_says_instead_of_an_answer_is_not_judged(reason: Any, 
     assert all(is_nan(value) for value, _, _ in figures(log).values())
 
 
-def test_an_audit_that_failed_is_no_score(tmp_path: Path) -> None:
-    def judge(chat: Any, _: Any) -> str:
-        if "classification" not in chat[-1].text and "Consistent" not in str(chat):
-            raise RuntimeError("out of order")
-        return consistent()
-
-    log = run_task(tmp_path, "ragtruth", says(TEXT), Script(judge), audit="model", **RAGTRUTH)
-    one = score(log, "numbers")
-    assert is_nan(one.value) and one.reason == "scoring_failed"
-    assert one.metadata and one.metadata["verdict"]["outcome"] == "UNSCORED"
-    found = figures(log)
-    assert is_nan(found["numeric_model"][0]) and found["numeric_model_unscored"][0] == 1.0
-    assert found["consistent"] == (1.0, 1, 0), "the judge's verdict stands"
-
-
-def test_the_audit_by_a_model_votes(tmp_path: Path) -> None:
-    path = tmp_path / "worlds.json"
-    path.write_text('{"num_worlds": 1, "seed": 3}')
-    roles = Script(
-        lambda chat, _: "- Question: How many? [Answer: 7]" if is_proposer(chat) else "1. [Answer: 8]"
-    )
-    log = run_task(tmp_path, "tiny", says("There were 7."), roles, path=str(path), audit="model")
-    one = score(log, "numbers")
-    assert one.metadata and one.metadata["verdict"]["outcome"] == "REFUTED", one.explanation
-    (claim,) = one.metadata["verdict"]["claims"]
-    assert (claim["claim"]["answer"], claim["state"], claim["consensus"]) == ("7", "contradicted", "8")
-    assert figures(log)["numeric_model"] == (0.0, 1, 0)
-
-
-ASKED = "- Question: How many? [Answer: 7]"
-
-
-def is_proposer(chat: Any) -> bool:
-    return "There were 7." in chat[-1].text
-
-
 def test_claims_stand_in_the_log_with_their_places(tmp_path: Path) -> None:
     log = run_task(tmp_path, "ragtruth", says(TEXT), Script(consistent), **RAGTRUTH)
     one = score(log, "numbers")
@@ -242,6 +206,7 @@ def test_scores_of_others_are_averaged() -> None:
         ("ragtruth", {"path": "/nowhere"}, "holds none of response.jsonl; get them"),
         ("ragtruth", {**RAGTRUTH, "style": "10-shot"}, "ragtruth is asked as plain, cot"),
         ("ragtruth", {**RAGTRUTH, "audit": "guess"}, "'guess' is not a valid AuditKind"),
+        ("ragtruth", {**RAGTRUTH, "audit": "model"}, "march evaluate --audit model"),
         ("ragtruth", RAGTRUTH, "give --model-role grader=MODEL"),
         ("contextual_judge_bench", {"path": str(DATA)}, "holds none of data/refusal_answerable-"),
     ],
@@ -263,24 +228,13 @@ def test_a_prompt_that_a_server_refuses_as_too_long_is_counted_apart(tmp_path: P
     model.close()
     judge.close()
     assert log.status == "error" and len(judge.bodies) == 8
-    first, second = item_scores(log)
-    assert first.scores["consistent"] is None and second.scores["consistent"] == 1.0
+    first, second = item_scores(log).values()
+    assert first["consistent"] is None and second["consistent"] == 1.0
     assert figures(log)["consistent"] == (1.0, 1, 1)
 
 
 def said_nothing(_: Any) -> list[str]:
     return [consistent()]
-
-
-def test_equal_answers_are_one_question_to_a_judge_whose_replies_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
-    judges = Script(consistent), Script(consistent)
-    for judge, epochs in zip(judges, (1, 3), strict=True):
-        log = run_task(tmp_path, "ragtruth", says(TEXT), judge, epochs=epochs, judge_cache=True, **RAGTRUTH)
-        assert figures(log)["consistent"] == (1.0, 1, 0)
-    assert [len(judge.asked) for judge in judges] == [1, 0]
 
 
 def test_verdicts_can_come_later_without_the_benchmarks_files(tmp_path: Path) -> None:

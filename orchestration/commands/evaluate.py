@@ -56,7 +56,6 @@ def evaluate(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it will take, and ask nothing.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")] = False,
     assignments: Annotated[
         list[str] | None,
         set_option(
@@ -110,20 +109,18 @@ def evaluate(
             "overrides": assignments or (),
         }
     )
-    job = evaluation_job(given, model, model_name=model_name, out=out, only=only, overwrite=overwrite)
+    job = evaluation_job(given, model, model_name=model_name, out=out, only=only)
     if find_spec("inspect_ai") is None:
         raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
-    from rich.console import Console
-
-    from pipeline.evaluate.plan import Prices, expect
-    from pipeline.evaluate.report import print_expected
-
-    prices = Prices(
-        model_in=model_price_in, model_out=model_price_out, judge_in=price_in, judge_out=price_out
-    )
     if dry_run:
-        warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow, overwrite=overwrite)
-        print_expected(expect(job), prices, Console())
+        from rich.console import Console
+
+        from pipeline.evaluate.plan import make_plan
+        from pipeline.evaluate.report import print_expected
+
+        warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow)
+        prices = [(model_price_in, model_price_out), (price_in, price_out)]
+        print_expected(make_plan(job), prices, Console())
     else:
         warn_ignored(
             "without --dry-run",

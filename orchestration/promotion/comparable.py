@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import Contest, Evidence, GateResult, GateState, by_interval, ends_of
 from pipeline.evaluate.results import BenchmarkFigures
-from pipeline.evaluate.statistics import OVERALL
+from pipeline.evaluate.statistics import KAPPA, OVERALL
 
 _SAME_SETTINGS = ("version", "generation", "num_generations", "judge", "audit", "audit_settings", "limit")
 
@@ -91,7 +91,7 @@ def judge_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
         return [_said("judge", GateState.PASSED, "rules judge, no model")]
     if floor is None:
         return [_said("judge", GateState.PASSED, "not asked for (judge.min_kappa: null)")]
-    found = [one for one in manifest.benchmarks.values() if one.is_calibration and one.agreement]
+    found = [one for one in manifest.benchmarks.values() if one.is_calibration]
     if not found:
         fix = "evaluate with --benchmark ragtruth_judge=... too"
         return [_said("judge", GateState.INCONCLUSIVE, f"its agreement with people is not known; {fix}")]
@@ -99,7 +99,7 @@ def judge_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
 
 
 def _agreement(one: BenchmarkFigures, floor: float) -> GateResult:
-    kappa = one.agreement[OVERALL].cohens_kappa
+    kappa = one.estimates[OVERALL][KAPPA]
     return GateResult(
         gate=f"judge {one.card.name}",
         state=by_interval(kappa.interval, least=floor),

@@ -30,10 +30,11 @@ from orchestration.promotion.records import (
 )
 from pipeline.evaluate.results import ItemResult
 from pipeline.evaluate.statistics import (
+    OVERALL,
     ItemScores,
     PairedDifference,
+    by_slice,
     estimates,
-    group_by_slice,
     macro_average,
     paired_difference,
 )
@@ -88,9 +89,10 @@ def slices_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     assert contest.champion is not None
     pairs: dict[str, tuple[Sequence[ItemScores], Sequence[ItemScores], str]] = {}
     for name in contest.candidate.measured:
-        before = group_by_slice(contest.champion.items[name])
-        for part, items in group_by_slice(contest.candidate.items[name]).items():
-            pairs[f"{name}/{part}"] = (before.get(part, ()), items, contest.candidate.primary_of(name))
+        before = by_slice(contest.champion.items[name])
+        for part, items in by_slice(contest.candidate.items[name]).items():
+            if part != OVERALL:
+                pairs[f"{name}/{part}"] = (before.get(part, ()), items, contest.candidate.primary_of(name))
     num_judged = max(1, len(pairs.keys() - set(policy.slices.exempt)))
     level = 1 - 2 * policy.slices.alpha / num_judged
     return [
@@ -147,9 +149,6 @@ def primary_scores(evidence: Evidence, policy: GatePolicy) -> dict[str, str]:
         names = [wanted.benchmark]
     if not names:
         raise ValueError("the evaluation has no benchmark that measures the model")
-    low_is_good = [name for name in names if not evidence.manifest.benchmarks[name].card.higher_is_better]
-    if low_is_good:
-        raise ValueError(f"primary: low is good for {low_is_good[0]!r}; choose a score where high is good")
     return {name: wanted.score or evidence.primary_of(name) for name in names}
 
 

@@ -54,7 +54,7 @@ def evaluation_job(
         given: What is evaluated, and how.
         model: A URL, a folder or name, or an MLflow URI.
         model_name: The model's name, with a URL.
-        **run: Further keys of `EvaluationJob`: `out`, `logs`, `only`, `overwrite`.
+        **run: Further keys of `EvaluationJob`: `out`, `logs`, `only`.
 
     Raises:
         ValueError: a setting cannot be used.

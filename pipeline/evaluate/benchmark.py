@@ -1,7 +1,6 @@
 """What a benchmark is: items to ask, a judge's question for each answer, and scores an item.
 
-Everything here is pure: a benchmark reads files and values and knows no network, so that the runner can be
-killed and resumed, and the scores be worked out again from what was kept. One item takes this way:
+Everything here is pure: a benchmark reads files and values and knows no network. One item takes this way:
 
     item -> prompts (one, or both orders of a pair) -> `n` generations of each
          -> each generation judged by itself (a judge's reply, or the generation's own text by rule)
@@ -12,32 +11,34 @@ A reply that cannot be read is no judgement: it is asked for again, then counted
 
 from __future__ import annotations
 
-import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from pipeline.evaluate.benchmarks.prompts import (
     ANSWER,
+    END_OF_THOUGHT,
     REASONED_ANSWER,
-    JudgeVerdict,
+    TEN_SHOT,
     judged_text,
     load_texts,
     pick_shots,
-    read_json,
-    shots_digest,
 )
-from pipeline.evaluate.majority import Judgement, majority_scores
+from pipeline.evaluate.majority import Judgement, Scores, majority_scores
+from pipeline.evaluate.statistics import Estimate, ItemScores, estimates
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.types import RagQuery, Record
+
+_FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n\s*```\Z", re.DOTALL)
 
 
 class PromptStyle(StrEnum):
@@ -45,7 +46,7 @@ class PromptStyle(StrEnum):
 
     PLAIN = "plain"
     COT = "cot"  # it reasons first, then answers
-    TEN_SHOT = "10-shot"  # ten solved examples stand before the question
+    TEN_SHOT = TEN_SHOT  # ten solved examples stand before the question
 
 
 class BenchmarkCard(Record):
@@ -56,13 +57,8 @@ class BenchmarkCard(Record):
     url: str
     licence: str = Field(description="SPDX identifier, or what is known of it.")
     primary: str = Field(description="Name of the score that is in tables and averages.")
-    higher_is_better: bool = True
     scored_by: str = Field(description="Judge or rule, and whose scorer it equals.")
-    styles: tuple[PromptStyle, ...] = Field(description="How it can be asked.")
     prompt_digest: str = Field(description="SHA-256 of all its prompt texts, the judge's too, and its shots.")
-    has_answers: bool = Field(
-        default=True, description="Generations answer from documents, so that their numbers can be audited."
-    )
 
 
 class LabelledResponse(Record):
@@ -94,11 +90,13 @@ class Prompt(Record):
     given: str | None = Field(default=None, description="The one generation, where the model is not asked.")
 
 
-class JudgeRequest(Record):
-    """One question to the judge, and whose JSON its reply must be."""
+class JudgeVerdict(Record, ABC):
+    """What a judge's reply must be; its JSON schema is sent with the question."""
 
-    messages: tuple[Message, ...]
-    verdict: type[JudgeVerdict]
+    @property
+    @abstractmethod
+    def judgement(self) -> Judgement:
+        """What it comes to."""
 
 
 class Benchmark(ABC):
@@ -111,21 +109,19 @@ class Benchmark(ABC):
     licence: ClassVar[str]
     primary: ClassVar[str]
     scored_by: ClassVar[str]
-    styles: ClassVar[tuple[PromptStyle, ...]] = (PromptStyle.PLAIN, PromptStyle.COT)
-    has_answers: ClassVar[bool] = True
 
+    styles: ClassVar[tuple[PromptStyle, ...]] = (PromptStyle.PLAIN, PromptStyle.COT)
     texts: ClassVar[str] = ""  # its chats, `benchmarks/prompts/TEXTS.yaml`
     prompt_set: ClassVar[str] = ""  # in place of them the Solver's prompt of this set, as in training
     verdict: ClassVar[type[JudgeVerdict] | None] = None  # of a judge; None: a rule reads the generation
     judge_chat: ClassVar[str] = "judge"
+    has_answers: ClassVar[bool] = True  # generations answer from documents, so that they can be audited
     is_given: ClassVar[bool] = False  # answers are given: it measures the judge, and nothing is asked
 
     @cached_property
     def card(self) -> BenchmarkCard:
         """What a report says about it."""
         digest = load_prompts(self.prompt_set).digest if self.prompt_set else load_texts(self.texts).digest
-        if PromptStyle.TEN_SHOT in self.styles:
-            digest = hashlib.sha256(f"{digest}{shots_digest()}".encode()).hexdigest()
         about = {key: getattr(self, key) for key in BenchmarkCard.model_fields if hasattr(type(self), key)}
         return BenchmarkCard.model_validate({**about, "prompt_digest": digest})
 
@@ -149,7 +145,7 @@ class Benchmark(ABC):
         return found
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
-        """The chats to ask of the model under test, in one of the card's styles."""
+        """The chats to ask of the model under test, in one of the benchmark's styles."""
         if self.prompt_set:
             chat = load_prompts(self.prompt_set).solver(item.query)
             return (Prompt(name=style.value, messages=tuple(chat)),)
@@ -159,22 +155,29 @@ class Benchmark(ABC):
         name = REASONED_ANSWER if style is PromptStyle.COT else ANSWER
         return (Prompt(name=name, messages=self.chat(style.value, item, **values)),)
 
-    def judge_request(self, item: Item, prompt: Prompt, generation: str) -> JudgeRequest | None:
-        """What to ask the judge of one generation; None where a rule reads the generation itself."""
+    def judge_request(self, item: Item, prompt: Prompt, generation: str) -> tuple[Message, ...]:
+        """What to ask the judge of one generation; nothing where a rule reads the generation itself."""
         if self.verdict is None:
-            return None
+            return ()
         response = judged_text(prompt.name, generation)
-        shown = {"response": response, **self.shown_to_judge(item, response)}
-        return JudgeRequest(messages=self.chat(self.judge_chat, item, **shown), verdict=self.verdict)
+        return self.chat(self.judge_chat, item, response=response, **self.shown_to_judge(item, response))
 
     def shown_to_judge(self, item: Item, response: str) -> Mapping[str, object]:
         """What the judge's chat names beside query, documents, references and response."""
         return {}
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
-        """Reads the judge's reply, or the generation where there is no judge; None when it cannot be read."""
-        found = read_json(reply, self.verdict) if self.verdict is not None else None
-        return None if found is None else found.judgement
+        """Reads the judge's reply, or the generation where there is no judge; None when it cannot be read.
+
+        A judge's reply is JSON of its schema, without thought and code fence, or no judgement.
+        """
+        assert self.verdict is not None, "a rule has a reader of its own"
+        text = reply.rpartition(END_OF_THOUGHT)[2].strip()
+        fenced = _FENCE.match(text)
+        try:
+            return self.verdict.model_validate_json(fenced[1] if fenced else text).judgement
+        except ValidationError:
+            return None
 
     def chat(self, name: str, item: Item, **values: object) -> tuple[Message, ...]:
         """Renders one of the benchmark's chats."""
@@ -182,17 +185,18 @@ class Benchmark(ABC):
         known = {"query": query.query, "documents": query.documents, "references": item.references}
         return load_texts(self.texts).render(name, **known, **values)
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
-        """Scores of one item, each in [0, 1], from the judgements of each prompt's generations.
-
-        None where nothing could be judged. The primary score is the majority's verdict over the generations.
-        """
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Scores:
+        """Scores of one item, from the judgements of each prompt's generations."""
         (generations,) = judged.values()
-        return majority_scores(generations, self.card.primary)
+        return majority_scores(generations, self.primary)
 
-    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
-        """What a rule measures of one generation beside its judgement, in [0, 1]; an item has the means."""
+    def measured(self, item: Item, prompt: str, generation: str) -> Scores:
+        """What a rule measures of one generation beside its judgement; an item has the means."""
         return {}
+
+    def estimates(self, items: Iterable[ItemScores]) -> dict[str, Estimate]:
+        """Every figure over items, by its name."""
+        return estimates(items)
 
     def style_of(self, asked: PromptStyle) -> PromptStyle:
         """The asked style, or the only one; raises `ValueError` where the benchmark is not asked in it."""
@@ -210,7 +214,7 @@ class Benchmark(ABC):
         items = list(islice(self.items(path), limit))
         if not items:
             raise ValueError(f"{path}: holds no item of {self.name}; give its official files")
-        twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
-        if twice:
-            raise ValueError(f"{path}: item {twice[0]!r} occurs twice; remove one of the rows")
+        name, count = Counter(item.id for item in items).most_common(1)[0]
+        if count > 1:
+            raise ValueError(f"{path}: item {name!r} occurs twice; remove one of the rows")
         return items

@@ -4,48 +4,50 @@ Only evaluations that asked alike are held against each other: the same judge wi
 settings. With another judge the difference would be the judges'.
 
 The best of several checkpoints is partly the luckiest: its average is too high, the more so the more there
-were to choose from. So the choice also says which others cannot be distinguished from it, by their paired
-difference.
+were to choose from. So the choice also says which others cannot be distinguished from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import Field
-
-from pipeline.evaluate.results import Manifest, read_all_results, read_manifest
+from pipeline.evaluate.results import ItemResult, Manifest, read_all_results, read_manifest
 from pipeline.evaluate.statistics import (
+    KAPPA,
     OVERALL,
     Figure,
-    ItemScores,
     MacroAverage,
     PairedDifference,
-    group_by_slice,
+    by_slice,
     macro_average,
     paired_difference,
 )
-from reward.types import Record
 
 
-class Comparison(Record):
+@dataclass(frozen=True)
+class Comparison:
     """How a model differs from another one; positive: this one scores higher."""
 
-    name: str = Field(description="The other evaluation's folder.")
+    name: str  # the other evaluation's folder
     model: str
-    benchmarks: dict[str, dict[str, PairedDifference]] = Field(description="Of the primary scores, by slice.")
-    average: MacroAverage = Field(description="Over the benchmarks that both have.")
+    benchmarks: Mapping[str, Mapping[str, PairedDifference]]  # of the primary scores, by slice
+    average: MacroAverage  # over the benchmarks that both have
 
 
-class Choice(Record):
+@dataclass(frozen=True)
+class Choice:
     """The best checkpoint, and what speaks for it."""
 
     best: str
-    averages: dict[str, MacroAverage] = Field(description="Of all checkpoints.")
-    behind: dict[str, MacroAverage] = Field(description="The best minus each other one, on the same items.")
-    not_told_apart: tuple[str, ...] = Field(description="Others whose difference's interval reaches 0.")
+    averages: Mapping[str, MacroAverage]  # of all checkpoints
+    behind: Mapping[str, MacroAverage]  # the best minus each other one, on the same items
+
+    @property
+    def not_told_apart(self) -> list[str]:
+        """Others whose difference's interval reaches 0."""
+        return [name for name, gap in self.behind.items() if gap.interval is None or gap.interval.low <= 0]
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ class Line:
     slice: str
     score: str
     figure: Figure
-    change: Figure | None = None
-    is_shown: bool = True  # in the table; others are details
+    change: Figure | None
+    is_shown: bool  # in the table; others are details
 
     @property
     def is_overall(self) -> bool:
@@ -68,18 +70,16 @@ class Line:
 def figure_lines(manifest: Manifest, comparison: Comparison | None = None) -> Iterator[Line]:
     """Every score of every benchmark overall, then of its slices, and last the average.
 
-    Shown are primary scores: overall alone, where there is but one slice.
+    Shown are primary scores, overall alone where there is but one slice; and a judge's kappa.
     """
     for name, one in manifest.benchmarks.items():
         changes = comparison.benchmarks.get(name, {}) if comparison else {}
         for part, scores in one.estimates.items():
+            is_told = part == OVERALL or len(one.estimates) > 2
             for score, figure in scores.items():
-                shown = score == one.card.primary and (part == OVERALL or len(one.estimates) > 2)
-                change = changes.get(part) if shown else None
+                change = changes.get(part) if score == one.card.primary else None
+                shown = is_told and score in (one.card.primary, KAPPA)
                 yield Line(name, one.card.title, part, score, figure, change, shown)
-            if part in one.agreement:
-                kappa = one.agreement[part].cohens_kappa
-                yield Line(name, one.card.title, part, "cohens_kappa", kappa, is_shown=False)
     if manifest.average is not None:
         gap, shown = comparison.average if comparison else None, len(manifest.measured) > 1
         yield Line("average", "Average", OVERALL, "", manifest.average, gap, shown)
@@ -100,14 +100,21 @@ def compare(folder: Path, other: Path) -> Comparison:
         names = ", ".join(manifest.measured)
         raise ValueError(f"--compare: {other} has none of {names}; evaluate both on one")
     changes = {
-        name: _by_slice(earlier[name], found[name], one.card.primary) for name, one in measured.items()
+        name: _differences(earlier[name], found[name], one.card.primary) for name, one in measured.items()
     }
-    return Comparison(
-        name=str(other),
-        model=before.model,
-        benchmarks=changes,
-        average=macro_average({name: slices[OVERALL] for name, slices in changes.items()}),
-    )
+    average = macro_average({name: slices[OVERALL] for name, slices in changes.items()})
+    return Comparison(str(other), before.model, changes, average)
+
+
+def _differences(
+    before: Sequence[ItemResult], after: Sequence[ItemResult], score: str
+) -> dict[str, PairedDifference]:
+    old = by_slice(before)
+    return {
+        name: paired_difference(old[name], part, score)
+        for name, part in by_slice(after).items()
+        if name in old
+    }
 
 
 def choose_best(folders: Sequence[Path]) -> Choice:
@@ -134,8 +141,7 @@ def choose_best(folders: Sequence[Path]) -> Choice:
         raise ValueError("checkpoints: none has an average; each benchmark must have scored items")
     best = max(values, key=lambda name: values[name])
     behind = {name: compare(Path(best), Path(name)).average for name in values if name != best}
-    near = [name for name, gap in behind.items() if gap.interval is None or gap.interval.low <= 0]
-    return Choice(best=best, averages=averages, behind=behind, not_told_apart=tuple(near))
+    return Choice(best, averages, behind)
 
 
 def require_alike(one: Manifest, other: Manifest, name: str) -> None:
@@ -151,15 +157,3 @@ def require_alike(one: Manifest, other: Manifest, name: str) -> None:
             raise ValueError(
                 f"{name}: {benchmark} has other prompts; evaluate both with the same version and style"
             )
-
-
-def _by_slice(
-    before: Sequence[ItemScores], after: Sequence[ItemScores], score: str
-) -> dict[str, PairedDifference]:
-    found = {}
-    for name, part in {OVERALL: after, **group_by_slice(after)}.items():
-        ids = {one.item for one in part}
-        old = before if name == OVERALL else [one for one in before if one.item in ids]
-        if old:
-            found[name] = paired_difference(old, part, score)
-    return found

@@ -1,13 +1,11 @@
 """The majority over the generations of a prompt, by which a benchmark decides (paper, section 4.1).
 
 Each generation is judged by itself; the verdict of the prompt is what more than half of the judged
-generations have. With eight generations four can stand against four: a tie is not passed, and it is
-counted. A generation whose judgement could not be read is no vote; where fewer than half of them could be
-judged, there is no verdict.
+generations have. A tie is not passed, and it is counted. A generation whose judgement could not be read is no
+vote; where fewer than half of them could be judged, there is no verdict.
 
 An audit's verdicts are counted the same way. An answer without numbers takes no part, and how often that
-happens is a figure of its own, since saying nothing is the easiest way not to be refuted. An UNSCORED audit
-is no verdict and is counted.
+happens is a figure of its own, since saying nothing is the easiest way not to be refuted.
 """
 
 from __future__ import annotations
@@ -15,14 +13,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from pydantic import Field
 
 from reward.offline.bootstrap import share
 from reward.types import ClaimState, Outcome, Record, Verdict
 
-Auditor = Literal["lexical", "model"]  # as in `Provenance.auditor`
+Scores = Mapping[str, float | None]  # each in [0, 1]; None: not scored
 
 
 class Judgement(Record):
@@ -31,14 +28,6 @@ class Judgement(Record):
     passed: bool = Field(description="Consistent, accurate or correct; the primary score counts it.")
     label: str = Field(description="The benchmark's own word for it, from a closed set.")
     reason: str = Field(default="", description="The judge's explanation, for people.")
-
-
-class Judged(Record):
-    """What came of judging one generation."""
-
-    judgement: Judgement | None = Field(default=None, description="None where there is none to be read.")
-    replies: tuple[str, ...] = Field(default=(), description="Of the judge; none where a rule reads.")
-    error: str = Field(default="", description="Why the judge did not answer.")
 
 
 @dataclass(frozen=True)
@@ -69,7 +58,7 @@ class Majority:
     @property
     def unjudged(self) -> float | None:
         """The share of the generations that could not be judged."""
-        return 1 - self.num_judged / self.num_generations if self.num_generations else None
+        return share(self.num_generations - self.num_judged, self.num_generations)
 
 
 def majority(judged: Sequence[Judgement | None]) -> Majority:
@@ -79,15 +68,11 @@ def majority(judged: Sequence[Judgement | None]) -> Majority:
 
 
 def majority_scores(judged: Sequence[Judgement | None], primary: str) -> dict[str, float | None]:
-    """The scores that every judged benchmark has.
-
-    Args:
-        judged: Of the generations of one prompt.
-        primary: Name of the majority's verdict, e.g. `consistent`.
+    """The scores that every judged benchmark has, from the judgements of one prompt's generations.
 
     Returns:
-        The verdict under `primary`, the mean over the generations as `{primary}_mean`, and the shares
-        `tie` and `unjudged`, which are counted and are no quality.
+        The verdict under the name `primary`, the mean over the generations as `{primary}_mean`, and the
+        shares `tie` and `unjudged`, which are counted and are no quality.
     """
     found = majority(judged)
     return {
@@ -98,40 +83,33 @@ def majority_scores(judged: Sequence[Judgement | None], primary: str) -> dict[st
     }
 
 
-def means(measured: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+def means(measured: Sequence[Scores]) -> dict[str, float | None]:
     """The mean of each value over the generations that have it; None where none has."""
     names = dict.fromkeys(name for one in measured for name in one)
     values = {name: [value for one in measured if (value := one.get(name)) is not None] for name in names}
     return {name: sum(found) / len(found) if found else None for name, found in values.items()}
 
 
-def numeric_scores(auditor: Auditor, verdicts: Sequence[Verdict]) -> dict[str, float | None]:
-    """Scores of one item, each in [0, 1] or None, from the audits of its generations.
-
-    Args:
-        auditor: Which audit it was; its name begins the scores' names.
-        verdicts: One a generation.
+def numeric_scores(auditor: str, verdicts: Sequence[Verdict]) -> dict[str, float | None]:
+    """Scores of one item from the audits of its generations.
 
     Returns:
-        `numeric_lexical` (or `numeric_model`): whether more than half of the audited generations with
-        numbers are SUPPORTED; `..._mean`: their share; `..._claims`: the share of supported claims among all
-        that have a state; `..._no_numbers`: the share of generations without a number to check, among the
-        audited; `..._unscored`: the share whose audit failed.
+        `numeric_lexical` (or `numeric_model`, by the auditor): whether more than half of the audited
+        generations with numbers are SUPPORTED; `..._mean`: their share; `..._claims`: the share of supported
+        claims among all that have a state; `..._no_numbers`: the share of generations without a number to
+        check, among the audited; `..._unscored`: the share whose audit failed.
     """
     counts = Counter(verdict.outcome for verdict in verdicts)
+    num_unscored, num_silent = counts[Outcome.UNSCORED], counts[Outcome.NO_CLAIMS]
     audited = [verdict for verdict in verdicts if verdict.outcome is not Outcome.UNSCORED]
     claims = Counter(claim.state for verdict in audited for claim in verdict.claims)
-    num_audited, num_decided = len(audited), claims.total() - claims[ClaimState.FAILED]
-    with_numbers = Majority(
-        num_passed=counts[Outcome.SUPPORTED],
-        num_judged=counts[Outcome.SUPPORTED] + counts[Outcome.REFUTED],
-        num_generations=len(verdicts) - counts[Outcome.NO_CLAIMS],
-    )
+    num_decided = claims.total() - claims[ClaimState.FAILED]
+    with_numbers = Majority(counts[Outcome.SUPPORTED], len(audited) - num_silent, len(verdicts) - num_silent)
     name = f"numeric_{auditor}"
     return {
         name: with_numbers.passed,
         f"{name}_mean": with_numbers.mean,
         f"{name}_claims": share(claims[ClaimState.SUPPORTED], num_decided),
-        f"{name}_no_numbers": share(counts[Outcome.NO_CLAIMS], num_audited),
-        f"{name}_unscored": share(counts[Outcome.UNSCORED], len(verdicts)),
+        f"{name}_no_numbers": share(num_silent, len(audited)),
+        f"{name}_unscored": share(num_unscored, len(verdicts)),
     }

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from statistics import fmean
 
 from pydantic import Field, JsonValue
 
-from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
+from pipeline.evaluate.benchmark import Benchmark, Item, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings, Settings
 from reward.provenance import package_version
 from reward.samplers import Message
-from reward.types import TokenUse
 
 RESULTS_FILE, ITEMS_FILE = "results.json", "items.jsonl"
 # How model and judge are sampled: the paper's Table 6.
@@ -62,13 +62,9 @@ class EvaluationJob(Settings):
     judge: OpenAISamplerConfig | None = Field(default=None, description="None: rules judge, or nobody yet.")
     style: PromptStyle = PromptStyle.PLAIN
     generation: SamplingSettings = GENERATION
-    num_generations: int = Field(
-        default=NUM_GENERATIONS, ge=1, le=128, description="Of each prompt: Inspect's epochs."
-    )
+    num_generations: int = Field(default=NUM_GENERATIONS, ge=1, le=128, description="Inspect's epochs.")
     judging: SamplingSettings = JUDGING
-    judge_retries: int = Field(
-        default=JUDGE_RETRIES, ge=0, le=10, description="Further questions after a useless reply."
-    )
+    judge_retries: int = Field(default=JUDGE_RETRIES, ge=0, le=10, description="After an unreadable reply.")
     audit: AuditKind = AuditKind.LEXICAL
     audit_settings: AuditConfig = AuditConfig()
     limit: int | None = Field(default=None, ge=1, description="First items of each benchmark only.")
@@ -76,7 +72,6 @@ class EvaluationJob(Settings):
     cache: bool = Field(default=True, description="Inspect keeps the judge's replies for equal questions.")
     logs: Path | None = Field(default=None, description="Inspect's logs; None: `logs` in `out`.")
     only: Stage | None = Field(default=None, description="This stage alone; the other one later.")
-    overwrite: bool = False
 
     @property
     def results_path(self) -> Path:
@@ -121,11 +116,7 @@ class PlannedBenchmark:
     def num_answers(self) -> int:
         """Of the items that take part, given ones too."""
         each = 1 if self.benchmark.is_given else self.job.num_generations
-        return len(self.asked) * len(self.prompts(self.items[0])) * each
-
-    def prompts(self, item: Item) -> Sequence[Prompt]:
-        """The chats of an item, as many for each."""
-        return self.benchmark.prompts(item, self.style)
+        return len(self.asked) * len(self.benchmark.prompts(self.items[0], self.style)) * each
 
     def sha256(self, items: Sequence[Item]) -> str:
         """Of items and the benchmark's prompts."""
@@ -166,73 +157,30 @@ def make_plan(
     return planned
 
 
-class Prices(Settings):
-    """Money per million tokens, in whatever currency."""
-
-    model_in: float = 0.0
-    model_out: float = 0.0
-    judge_in: float = 0.0
-    judge_out: float = 0.0
-
-    @property
-    def are_given(self) -> bool:
-        """Whether there is anything to multiply with."""
-        return any((self.model_in, self.model_out, self.judge_in, self.judge_out))
-
-    def of(self, model: TokenUse, judge: TokenUse) -> float:
-        """What model and judge cost."""
-        model_cost = model.num_prompt * self.model_in + model.num_completion * self.model_out
-        judge_cost = judge.num_prompt * self.judge_in + judge.num_completion * self.judge_out
-        return (model_cost + judge_cost) / 1_000_000
-
-
 @dataclass(frozen=True)
-class Expected:
-    """What is asked of one benchmark."""
+class Requests:
+    """What is asked of one server, retries apart, and the tokens that it takes."""
 
-    name: str
-    num_items: int
-    num_answers: int  # requests to the model
-    num_judgements: int  # questions to the judge, without retries
-    model: TokenUse
-    judge: TokenUse
+    number: int
+    num_read: int
+    num_written: int
 
 
-def expect(job: EvaluationJob) -> list[Expected]:
-    """What a whole evaluation asks, by benchmark; nothing is asked of a model, and nothing written.
-
-    Raises:
-        FileNotFoundError: a benchmark's files are not there.
-        ValueError: a row or a setting cannot be used.
-    """
-    return [_expected(one) for one in make_plan(job)]
-
-
-def _expected(one: PlannedBenchmark) -> Expected:
-    prompts = [(item, prompt) for item in one.asked for prompt in one.prompts(item)]
-    questions = [one.benchmark.judge_request(item, prompt, prompt.given or "") for item, prompt in prompts]
-    num_answers = 0 if one.benchmark.is_given else one.num_answers
-    num_judgements = one.num_answers if one.is_judged else 0
-    per_question = _mean_tokens(request.messages for request in questions if request)
-    if not one.benchmark.is_given:
-        per_question += ANSWER_TOKENS
-    return Expected(
-        name=one.name,
-        num_items=len(one.asked),
-        num_answers=num_answers,
-        num_judgements=num_judgements,
-        model=_use(num_answers, _mean_tokens(prompt.messages for _, prompt in prompts), ANSWER_TOKENS),
-        judge=_use(num_judgements, per_question, VERDICT_TOKENS),
+def expect(one: PlannedBenchmark) -> tuple[Requests, Requests]:
+    """What a whole evaluation asks of model and judge for a benchmark; nothing is asked now."""
+    prompts = [(item, prompt) for item in one.asked for prompt in one.benchmark.prompts(item, one.style)]
+    read = fmean(_tokens(prompt.messages) for _, prompt in prompts)
+    judged = fmean(_tokens(one.benchmark.judge_request(*asked, asked[1].given or "")) for asked in prompts)
+    num_answers, judged = (0, judged) if one.benchmark.is_given else (one.num_answers, judged + ANSWER_TOKENS)
+    num_verdicts = one.num_answers if one.is_judged else 0
+    return (
+        Requests(num_answers, round(num_answers * read), num_answers * ANSWER_TOKENS),
+        Requests(num_verdicts, round(num_verdicts * judged), num_verdicts * VERDICT_TOKENS),
     )
 
 
-def _use(number: int, read: float, written: int) -> TokenUse:
-    return TokenUse(num_prompt=round(number * read), num_completion=number * written)
-
-
-def _mean_tokens(chats: Iterable[Sequence[Message]]) -> float:
-    lengths = [sum(len(message["content"]) for message in chat) / CHARS_PER_TOKEN for chat in chats]
-    return sum(lengths) / len(lengths) if lengths else 0.0
+def _tokens(chat: Sequence[Message]) -> float:
+    return sum(len(message["content"]) for message in chat) / CHARS_PER_TOKEN
 
 
 def digest(*parts: JsonValue) -> str:

@@ -1,8 +1,8 @@
 """What a person reads of an evaluation: tables in the terminal, and a page.
 
-The page is one HTML file with the figures, what changed, and the paper's tables. It is made of the parts of
-the audit's page and as safe to open (`reward/offline/page.py`): no network, no script, and whatever a model
-or a judge wrote is text. The same evaluation gives the same bytes. Items are looked at in Inspect's viewer.
+The page is one HTML file, made of the parts of the audit's page and as safe to open
+(`reward/offline/page.py`): no network, no script, and whatever a model or a judge wrote is text. The same
+evaluation gives the same bytes. Items are looked at in Inspect's viewer.
 
 The paper's figures come from other judges, prompts and selections of items, so they are shown as data with
 their source (`paper.yaml`), are not subtracted from ours, and have no common column with them.
@@ -11,7 +11,7 @@ their source (`paper.yaml`), are not subtracted from ours, and have no common co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
@@ -22,28 +22,34 @@ from rich.console import Console
 from rich.text import Text
 
 from pipeline.evaluate.compare import Choice, Comparison, figure_lines
-from pipeline.evaluate.judge_agreement import JudgeAgreement
-from pipeline.evaluate.plan import Expected, Prices
+from pipeline.evaluate.plan import PlannedBenchmark, expect
 from pipeline.evaluate.results import Manifest
-from pipeline.evaluate.statistics import OVERALL, Figure, PairedDifference
+from pipeline.evaluate.statistics import OVERALL, Estimate, Figure, PairedDifference
 from reward.offline.page import render_page
 from reward.offline.terminal import plain_table
-from reward.types import TokenUse
 
 _TEMPLATES, _PAPER = Path(__file__).with_name("templates"), Path(__file__).with_name("paper.yaml")
 
 
-def print_expected(expected: Sequence[Expected], prices: Prices, console: Console) -> None:
-    """Prints what an evaluation asks, and what it will cost."""
+def print_expected(
+    planned: Sequence[PlannedBenchmark], prices: Sequence[tuple[float, float]], console: Console
+) -> None:
+    """Prints what an evaluation asks, and what it will cost.
+
+    `prices` are of a million read and written tokens, of the model and of the judge.
+    """
     table = plain_table("To be asked", "benchmark", "items", "answers", "tokens", "verdicts", "judge tokens")
-    for one in expected:
-        counts = (f"{one.num_items:,}", f"{one.num_answers:,}", _tokens(one.model), f"{one.num_judgements:,}")
-        table.add_row(one.name, *counts, _tokens(one.judge))
-    said = ["Tokens: prompts, of four characters each, + what is written, of assumed length."]
-    if prices.are_given:
-        money = sum(prices.of(one.model, one.judge) for one in expected)
-        said.append(f"About {money:,.2f} by the given prices; retries of the judge come on top.")
-    console.print(table, *_texts(said, "dim"), sep="\n")
+    cost = 0.0
+    for one in planned:
+        cells = [f"{len(one.asked):,}"]
+        for asked, (read, written) in zip(expect(one), prices, strict=True):
+            cost += (asked.num_read * read + asked.num_written * written) / 1_000_000
+            cells += [f"{asked.number:,}", f"{asked.num_read:,} + {asked.num_written:,}"]
+        table.add_row(one.name, *cells)
+    said = "Tokens: prompts, of four characters each, + what is written, of assumed length."
+    if cost:
+        said += f"\nAbout {cost:,.2f} by the given prices; retries of the judge come on top."
+    console.print(table, Text(said, style="dim"), sep="\n")
 
 
 def print_manifest(manifest: Manifest, comparison: Comparison | None, console: Console) -> None:
@@ -58,14 +64,9 @@ def print_manifest(manifest: Manifest, comparison: Comparison | None, console: C
             paired = one.change if isinstance(one.change, PairedDifference) else None  # else an average
             sides = [percent(paired.baseline), percent(paired.candidate)] if paired else ["", ""]
             changes.add_row(label, *sides, *_cells(one.change, "+")[:3])
-    said = [
-        f"{name}: {agreement_in_words(one.agreement[OVERALL])}"
-        for name, one in manifest.benchmarks.items()
-        if one.agreement
-    ]
-    console.print(figures, *_texts(said), *_texts(manifest.warnings, "yellow"), sep="\n")
+    console.print(figures, Text("\n".join(manifest.warnings), style="yellow"), sep="\n")
     if comparison is not None:
-        console.print("", changes, sep="\n")
+        console.print(changes)
 
 
 def print_choice(choice: Choice, console: Console) -> None:
@@ -74,21 +75,14 @@ def print_choice(choice: Choice, console: Console) -> None:
     table = plain_table("Average over the benchmarks", *header)
     for name, one in choice.averages.items():
         label = Text(name, style="bold" if name == choice.best else "")
-        table.add_row(label, *_cells(one)[:2], *_cells(choice.behind.get(name))[:2])
+        gap = choice.behind.get(name)
+        table.add_row(label, *_cells(one)[:2], *(_cells(gap)[:2] if gap else ()))
     said = [f"Best: {choice.best}"]
     if choice.not_told_apart:
         said.append(f"Cannot be distinguished from it: {', '.join(choice.not_told_apart)}")
     said.append("The best of several is partly the luckiest: measure it again before you report its figure.")
-    warning = choice.averages[choice.best].warning
-    console.print(table, *_texts(said), *_texts(filter(None, [warning]), "yellow"), sep="\n")
-
-
-def agreement_in_words(found: JudgeAgreement) -> str:
-    """How the judge agrees with people."""
-    kappa = found.cohens_kappa
-    value = "-" if kappa.value is None else f"{kappa.value:.2f}"
-    near = f" ({kappa.interval.low:.2f} to {kappa.interval.high:.2f})" if kappa.interval else ""
-    return f"Cohen's kappa of judge and people {value}{near}, on {found.num_pairs:,} labelled answers"
+    console.print(table, Text("\n".join(said)), sep="\n")
+    console.print(Text(choice.averages[choice.best].warning, style="yellow"))
 
 
 def percent(value: float | None, sign: str = "") -> str:
@@ -96,26 +90,12 @@ def percent(value: float | None, sign: str = "") -> str:
     return "-" if value is None else f"{100 * value:{sign}.1f}"
 
 
-def _cells(figure: Figure | None, sign: str = "") -> tuple[str, ...]:
+def _cells(figure: Figure, sign: str = "") -> list[str]:
     """A figure, its interval, and how many items have it and have it not; an average is not over items."""
-    if figure is None:
-        return ("",) * 4
-    near, counts = figure.interval, (getattr(figure, name, "") for name in ("num_items", "num_unscored"))
+    near = figure.interval
     interval = f"{100 * near.low:.1f} to {100 * near.high:.1f}" if near else ""
-    return (percent(figure.value, sign), interval, *(f"{n:,}" if n != "" else "" for n in counts))
-
-
-def _tokens(use: TokenUse) -> str:
-    """Read + written, with three digits at least: 640, 22.7k, 1.25M."""
-    numbers = (use.num_prompt, use.num_completion)
-    return " + ".join(
-        f"{n / 1e6:,.2f}M" if n >= 1_000_000 else f"{n / 1e3:.1f}k" if n >= 1_000 else str(n) for n in numbers
-    )
-
-
-def _texts(lines: Iterable[str], style: str = "") -> list[Text]:
-    """Lines, which are never read as markup."""
-    return [Text(line, style=style) for line in lines]
+    counts = [figure.num_items, figure.num_unscored] if isinstance(figure, Estimate) else []
+    return [percent(figure.value, sign), interval, *(f"{n:,}" for n in counts)]
 
 
 def load_paper() -> list[dict[str, Any]]:
@@ -165,7 +145,6 @@ def render_report(
         lines=[line for line in figure_lines(manifest, comparison) if line.is_shown],
         paper=paper,
         percent=percent,
-        in_words=agreement_in_words,
         overall=OVERALL,
         log_dir=log_dir,
         viewer=viewer,

@@ -12,38 +12,33 @@ from pathlib import Path
 from pydantic import Field, JsonValue, ValidationError
 
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
-from pipeline.evaluate.judge_agreement import HUMAN, JudgeAgreement, judge_agreement
-from pipeline.evaluate.majority import Judged
+from pipeline.evaluate.majority import Judgement
 from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, PlannedBenchmark, digest
 from pipeline.evaluate.statistics import (
     OVERALL,
     Estimate,
     ItemScores,
     MacroAverage,
-    estimates_by_slice,
-    group_by_slice,
+    by_slice,
     macro_average,
 )
 from reward.offline.files import file_sha256, replace_file
 from reward.offline.rows import read_records
-from reward.types import Outcome, Record, TokenUse, Verdict
-
-TOO_LONG = "model_length"  # Inspect's word for a prompt that does not fit
+from reward.types import Record, Verdict
 
 
-class JudgedGeneration(Judged):
+class JudgedGeneration(Record):
     """One generation and everything that was said of it."""
 
     prompt: str = Field(description="Name of the prompt.")
     text: str
-    is_cut: bool = Field(default=False, description="At the most tokens.")
+    judgement: Judgement | None = Field(default=None, description="None where there is none to be read.")
     verdict: Verdict | None = Field(default=None, description="Of the audit of its numbers.")
 
 
 class ItemResult(ItemScores):
     """One item's scores and what they rest on."""
 
-    failures: tuple[str, ...] = Field(default=(), description="Why generations are missing.")
     generations: tuple[JudgedGeneration, ...] = ()
 
 
@@ -53,50 +48,19 @@ class Counts(Record):
     num_items: int = 0
     num_generations: int = 0
     num_truncated: int = Field(default=0, description="answers cut at generation.max_tokens")
-    num_too_long: int = Field(
-        default=0, description="answers to prompts that do not fit the model, in no figure"
-    )
-    num_failed: int = Field(
-        default=0, description="answers that failed, which the same command asks for again"
-    )
-    num_judgements: int = Field(default=0, description="Of the judge, or by rule.")
+    num_too_long: int = Field(default=0, description="answers to prompts that do not fit, in no figure")
+    num_failed: int = Field(default=0, description="failed answers, which the same command asks for again")
     num_unread: int = Field(default=0, description="judgements that could not be read, in no figure")
     num_unjudged: int = Field(
-        default=0, description="answers without a judgement, which the same command asks for again"
+        default=0, description="failed judgements, which the same command asks for again"
     )
-    num_retries: int = Field(default=0, description="Questions to the judge beyond the first.")
     num_unaudited: int = Field(default=0, description="answers whose numbers could not be audited")
-    model_use: TokenUse | None = Field(default=None, description="None where the server does not tell.")
-    judge_use: TokenUse | None = None
 
     @property
     def warnings(self) -> list[str]:
-        """What is in no figure, or only in part, in the words of its description."""
-        wrong = ("truncated", "too_long", "failed", "unread", "unjudged", "unaudited")
-        found = {name: getattr(self, name) for name in (f"num_{one}" for one in wrong)}
-        return [f"{Counts.model_fields[name].description}: {n:,}" for name, n in found.items() if n]
-
-
-def count(items: Sequence[ItemResult], *, model_use: TokenUse | None, judge_use: TokenUse | None) -> Counts:
-    """Counts what items rest on."""
-    generations = [one for item in items for one in item.generations]
-    failures = [one for item in items for one in item.failures]
-    unread = [bool(one.replies) for one in generations if one.judgement is None]
-    audits = [one.verdict.outcome for one in generations if one.verdict is not None]
-    return Counts(
-        num_items=len(items),
-        num_generations=len(generations),
-        num_truncated=sum(one.is_cut for one in generations),
-        num_too_long=failures.count(TOO_LONG),
-        num_failed=len(failures) - failures.count(TOO_LONG),
-        num_judgements=len(generations) - len(unread),
-        num_unread=unread.count(True),
-        num_unjudged=unread.count(False),
-        num_retries=sum(len(one.replies[1:]) for one in generations),
-        num_unaudited=audits.count(Outcome.UNSCORED),
-        model_use=model_use,
-        judge_use=judge_use,
-    )
+        """What is in no figure, or only in part."""
+        counts = ((field.description, getattr(self, name)) for name, field in Counts.model_fields.items())
+        return [f"{description}: {n:,}" for description, n in counts if description and n]
 
 
 class BenchmarkFigures(Record):
@@ -110,9 +74,6 @@ class BenchmarkFigures(Record):
     is_judged: bool = Field(description="By a model; else by rule.")
     is_calibration: bool = Field(description="Responses were given: it measures the judge, not the model.")
     estimates: dict[str, dict[str, Estimate]] = Field(description="By slice, then by score.")
-    agreement: dict[str, JudgeAgreement] = Field(
-        description="Of the judge with people, by slice; where labels are."
-    )
     counts: Counts
 
     @property
@@ -151,10 +112,8 @@ def write_results(
 ) -> Manifest:
     """Writes the items of each benchmark, works all figures out, and writes them last."""
     job = planned[0].job
-    for name, (items, _) in found.items():
-        replace_file(job.out / name / ITEMS_FILE, (f"{one.model_dump_json()}\n" for one in items))
     settings = job.settings(is_judged=any(one.is_judged for one in planned))
-    benchmarks = {one.name: _figures(one, *found[one.name]) for one in planned}
+    benchmarks = {one.name: _write_items(one, *found[one.name]) for one in planned}
     primary = {name: one.primary for name, one in benchmarks.items() if not one.is_calibration}
     manifest = Manifest(
         model=job.model.model,
@@ -166,6 +125,22 @@ def write_results(
     )
     replace_file(job.results_path, manifest.model_dump_json(indent=2) + "\n")
     return manifest
+
+
+def _write_items(one: PlannedBenchmark, items: Sequence[ItemResult], counts: Counts) -> BenchmarkFigures:
+    path = one.job.out / one.name / ITEMS_FILE
+    replace_file(path, (f"{item.model_dump_json()}\n" for item in items))
+    return BenchmarkFigures(
+        card=one.benchmark.card,
+        source=str(one.path),
+        items_sha256=one.sha256(one.asked),
+        results_sha256=file_sha256(path),
+        style=one.style,
+        is_judged=one.is_judged,
+        is_calibration=one.benchmark.is_given,
+        estimates={name: one.benchmark.estimates(part) for name, part in by_slice(items).items()},
+        counts=counts,
+    )
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -198,20 +173,3 @@ def read_all_results(folder: Path, manifest: Manifest) -> dict[str, list[ItemRes
         if file_sha256(path) != one.results_sha256:
             raise ValueError(f"{path}: has changed since its figures were written; evaluate again")
     return found
-
-
-def _figures(one: PlannedBenchmark, found: Sequence[ItemResult], counts: Counts) -> BenchmarkFigures:
-    labelled = any(HUMAN in item.scores for item in found)
-    parts: dict[str, Sequence[ItemScores]] = {OVERALL: found, **group_by_slice(found)} if labelled else {}
-    return BenchmarkFigures(
-        card=one.benchmark.card,
-        source=str(one.path),
-        items_sha256=one.sha256(one.asked),
-        results_sha256=file_sha256(one.job.out / one.name / ITEMS_FILE),
-        style=one.style,
-        is_judged=one.is_judged,
-        is_calibration=one.benchmark.is_given,
-        estimates=estimates_by_slice(found),
-        agreement={name: judge_agreement(part) for name, part in parts.items()},
-        counts=counts,
-    )

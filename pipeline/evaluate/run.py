@@ -5,32 +5,55 @@
     OUT/BENCHMARK/items.jsonl      scores and judgements, in the order of the items (`results.py`)
     OUT/results.json               last, by rename: settings, digests, licences, figures
 
-The model is let go before a judge is asked, so that both fit one GPU, and `--only` splits the two. Inspect
-resumes what was interrupted and tries again what failed; when all is done, nothing is asked or changed.
+The model is let go before a judge is asked, so that both fit one GPU. Inspect resumes what was interrupted
+and tries again what failed; what was made with other settings or of other files is another task to it.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task, eval_set
 from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.log import EvalLog
+from inspect_ai.log import (
+    EvalLog,
+    EvalSample,
+    ProvenanceData,
+    invalidate_samples,
+    list_eval_logs,
+    read_eval_log,
+    write_eval_log,
+)
+from inspect_ai.model import GenerateConfig, Model
+from inspect_ai.scorer import Score
 
-from pipeline.evaluate.logs import answered_samples, ask_again, newest_logs, read_log
+from pipeline.evaluate.benchmark import Item
 from pipeline.evaluate.plan import EvaluationJob, PlannedBenchmark, Stage, make_plan
-from pipeline.evaluate.results import Manifest, write_results
+from pipeline.evaluate.results import Counts, ItemResult, JudgedGeneration, Manifest, write_results
 from pipeline.evaluate.tasks import audits, benchmark_task
-from pipeline.evaluate.tasks.samples import answered, answers
-from pipeline.evaluate.tasks.scorers import verdict
-from pipeline.evaluate.tasks.served import ROLE, ServedModel, as_model, served_model
+from pipeline.evaluate.tasks.samples import NO_RESPONSE, answered, answers, asked_of
+from pipeline.evaluate.tasks.scorers import (
+    FAILURE,
+    GRADER_ERROR,
+    GRADER_FAILED,
+    JUDGED,
+    NOT_AUDITED,
+    UNREADABLE,
+    VERDICT,
+    item_scores,
+    verdict,
+)
+from pipeline.evaluate.tasks.served import ROLE, ServedModel, served_model
 from reward.offline.files import only_writer
+from reward.offline.resume import FINAL_REASONS
 
-_LOCK_FILE = ".lock"
+_TOO_LONG = "model_length"  # Inspect's word for a prompt that does not fit
 
 
 @dataclass
@@ -58,23 +81,17 @@ def run_evaluation(
 
     Raises:
         FileNotFoundError: a benchmark's files are not there.
-        ValueError: a row or a setting cannot be used, the folder is another evaluation's, or a server does
-            not answer. What was done is kept.
+        ValueError: a row or a setting cannot be used, or a server does not answer. What was done is kept.
     """
     planned, outcome = make_plan(job), Outcome()
-    with only_writer(job.out / _LOCK_FILE, what="evaluation"):
-        if job.overwrite:
-            job.results_path.unlink(missing_ok=True)
-            for stage in Stage:
-                shutil.rmtree(job.log_dir(stage), ignore_errors=True)
+    with only_writer(job.out / ".lock", what="evaluation"):
         sets = _Sets(job, planned, tell, display)
         if job.only is not Stage.JUDGE:
             outcome.num_tokens += sets.generate()
         if job.only is not Stage.GENERATE:
-            made = newest_logs(job, Stage.GENERATE)
-            outcome.num_tokens += sets.judge(made, bundle)
-            judged = newest_logs(job, Stage.JUDGE)
-            found = {one.name: read_log(one, judged[one.name], made.get(one.name)) for one in planned}
+            outcome.num_tokens += sets.judge(bundle)
+            judged = _newest_logs(planned, Stage.JUDGE)
+            found = {one.name: _read_log(one, judged[one.name]) for one in planned}
             outcome.manifest = write_results(planned, found)
         return outcome
 
@@ -91,33 +108,33 @@ class _Sets:
     def generate(self) -> int:
         """Has the model answer; returns the tokens."""
         job, asked = self.job, [one for one in self.planned if not one.benchmark.is_given]
-        model = self._served(job.model, "model", "generating", asked)
         solver = answers(seed=job.generation.seed)
         tasks = [self._task(one, Stage.GENERATE, solver=solver) for one in asked]
+        model = served_model(job.model, "model", self._on_request("generating", asked))
         # One item's answers are as many requests, which a server reads the prompt of once.
-        self._run(Stage.GENERATE, tasks, [model], job.concurrency * job.num_generations)
-        return model.num_tokens
+        return self._run(Stage.GENERATE, tasks, [model], job.concurrency * job.num_generations)
 
-    def judge(self, made: Mapping[str, EvalLog], bundle: Path | None) -> int:
+    def judge(self, bundle: Path | None) -> int:
         """Has the answers of the model's logs judged and audited; returns the tokens."""
-        job, tasks = self.job, []
+        job, tasks, made = self.job, [], _newest_logs(self.planned, Stage.GENERATE)
         judging, audit = (part.model_dump(mode="json") for part in (job.judging, job.audit_settings))
         judge = verdict(retries=job.judge_retries, cache=job.cache, settings=judging)
         for one in self.planned:
             log = made.get(one.name)
             if log is None and not one.benchmark.is_given:
                 where = job.log_dir(Stage.GENERATE)
-                raise ValueError(f"{where}: holds no answers to {one.name}; generate first")
-            solver = answers() if log is None else answered(answered_samples(log))
+                raise ValueError(f"{where}: holds no answers to {one.name} by these settings; generate first")
+            solver = answers() if log is None else answered(log)
             scorers = [judge, *audits(one.benchmark, job.audit, audit)]
             tasks.append(self._task(one, Stage.JUDGE, solver=solver, scorer=scorers))
+        for log in _newest_logs(self.planned, Stage.JUDGE).values():
+            _ask_again(log)
         models = [served_model(job.model, "model")]  # named in the logs, and not asked
         options: dict[str, Any] = {"bundle_dir": str(bundle), "bundle_overwrite": True} if bundle else {}
         if job.judge is not None:
-            models.append(self._served(job.judge, "judge", "judging", self.planned))
-            options["model_roles"] = {ROLE: as_model(models[1])}
-        self._run(Stage.JUDGE, tasks, models, job.concurrency, **options)
-        return models[-1].num_tokens  # the first has none
+            models.append(served_model(job.judge, "judge", self._on_request("judging", self.planned)))
+            options["model_roles"] = {ROLE: _as_model(models[1])}
+        return self._run(Stage.JUDGE, tasks, models, job.concurrency, **options)
 
     def _task(self, one: PlannedBenchmark, stage: Stage, **options: Any) -> Task:
         return benchmark_task(
@@ -132,28 +149,26 @@ class _Sets:
             **options,
         )
 
-    def _served(self, config: Any, who: str, label: str, planned: Sequence[PlannedBenchmark]) -> ServedModel:
-        total = sum(one.num_answers for one in planned)
+    def _on_request(self, label: str, planned: Sequence[PlannedBenchmark]) -> Callable[[], None]:
+        done, total = count(), sum(one.num_answers for one in planned)
 
         def on_request() -> None:
             self.job.results_path.unlink(missing_ok=True)
-            self.tell(label=label, done=served.num_requests, total=total)
+            self.tell(label=label, done=next(done), total=total)
 
-        served = served_model(config, who, on_request)
-        return served
+        return on_request
 
     def _run(
         self, stage: Stage, tasks: list[Task], models: list[ServedModel], max_samples: int, **options: Any
-    ) -> None:
-        """Runs a set of Inspect's; the first model is the one under test."""
+    ) -> int:
+        """Runs a set of Inspect's; the first model is the one under test. Returns the tokens."""
         if not tasks:
-            return
-        self._resume(stage)
+            return 0
         try:
             _, logs = eval_set(
                 tasks,
                 str(self.job.log_dir(stage)),
-                model=as_model(models[0]),
+                model=_as_model(models[0]),
                 limit=self.job.limit,
                 max_samples=max_samples,
                 max_connections=max_samples,
@@ -175,18 +190,79 @@ class _Sets:
         for one in models:
             if one.down is not None:
                 raise one.down
+        return sum(one.num_tokens for one in models)
 
-    def _resume(self, stage: Stage) -> None:
-        """Has what failed asked again; refuses what was made otherwise, as it was paid for."""
-        planned = {one.name: one for one in self.planned}
-        for name, log in newest_logs(self.job, stage).items():
-            if (one := planned.get(name)) is not None:
-                if log.eval.task_version != one.version(stage):
-                    fix = "use another --out, or --overwrite to start again"
-                    raise ValueError(f"{log.location}: was made with other settings or data; {fix}")
-                asked = {item.id for item in one.asked}
-                if extra := [sample.id for sample in log.samples or () if str(sample.id) not in asked]:
-                    fix = "leave --limit out, or --overwrite"
-                    raise ValueError(f"{log.location}: item {extra[0]!r} is beyond --limit; {fix}")
-            if stage is Stage.JUDGE:  # an answer that failed is an error, and Inspect asks again by itself
-                ask_again(log)
+
+def _as_model(served: ServedModel) -> Model:
+    """As Inspect takes it. Where it runs is no argument, as that decides no figure."""
+    return Model(served, GenerateConfig())
+
+
+def _newest_logs(planned: Sequence[PlannedBenchmark], stage: Stage) -> dict[str, EvalLog]:
+    """The newest log of each benchmark that was made as is planned."""
+    folder, versions = planned[0].job.log_dir(stage), {one.name: one.version(stage) for one in planned}
+    infos = list_eval_logs(str(folder), descending=False) if folder.is_dir() else []
+    logs = [log for log in map(read_eval_log, infos) if versions.get(log.eval.task) == log.eval.task_version]
+    return {log.eval.task: log for log in logs}
+
+
+def _read_log(one: PlannedBenchmark, log: EvalLog) -> tuple[list[ItemResult], Counts]:
+    """The result of every item, in order, and what they rest on, from the log of a benchmark's judgements."""
+    samples: dict[str, list[EvalSample]] = defaultdict(list)
+    for sample in sorted(log.samples or (), key=lambda sample: sample.epoch):
+        samples[str(sample.id)].append(sample)
+    scores = item_scores(log)
+    items = [_result(item, samples[item.id], scores.get(item.id, {})) for item in one.asked]
+    return items, _counts(items, [sample for item in one.asked for sample in samples[item.id]])
+
+
+def _ask_again(log: EvalLog) -> None:
+    """Has Inspect ask again for what was not judged or audited, and may yet be."""
+    again = [one.uuid for one in log.samples or () if one.uuid and not _is_final(one)]
+    if again and log.status != "started":  # of a kill: Inspect recovers it first
+        provenance = ProvenanceData(timestamp=datetime.now(UTC), author="march", reason="could not be read")
+        write_eval_log(invalidate_samples(log, again, provenance))
+
+
+def _is_final(sample: EvalSample) -> bool:
+    judged, audited = _score(sample, "verdict"), _score(sample, "numbers")
+    if judged.reason in (GRADER_FAILED, GRADER_ERROR):
+        return False
+    return audited.reason != NOT_AUDITED or (audited.metadata or {})[VERDICT]["reason"] in FINAL_REASONS
+
+
+def _result(item: Item, samples: Sequence[EvalSample], scores: dict[str, float | None]) -> ItemResult:
+    generations = []
+    for sample in samples:
+        judged, audited = (_score(sample, scorer).metadata or {} for scorer in ("verdict", "numbers"))
+        for prompt, made in asked_of(sample).answers(sample.output).items():
+            if FAILURE not in judged:
+                said = {"judgement": judged[JUDGED][prompt], "verdict": audited.get(VERDICT)}
+                one = {"prompt": prompt, "text": made.text, **said}
+                generations.append(JudgedGeneration.model_validate(one))
+    generations.sort(key=lambda one: one.prompt)  # all answers to a prompt side by side
+    about = {"item": item.id, "slice": item.slice, "cluster": item.cluster}
+    return ItemResult(**about, scores=scores, generations=tuple(generations))
+
+
+def _counts(items: Sequence[ItemResult], samples: Sequence[EvalSample]) -> Counts:
+    judged = Counter(_score(sample, "verdict").reason for sample in samples)
+    audited = Counter(_score(sample, "numbers").reason for sample in samples)
+    failed = [FAILURE in (_score(sample, "verdict").metadata or {}) for sample in samples]
+    choices = [choice for sample in samples for choice in sample.output.choices]
+    return Counts(
+        num_items=len(items),
+        num_generations=sum(len(item.generations) for item in items),
+        num_truncated=sum(choice.stop_reason == "max_tokens" for choice in choices),
+        num_too_long=judged[_TOO_LONG],
+        num_failed=sum(failed) - judged[_TOO_LONG],
+        num_unread=judged[GRADER_FAILED] + judged[UNREADABLE],
+        num_unjudged=judged[GRADER_ERROR],
+        num_unaudited=audited[NOT_AUDITED],
+    )
+
+
+def _score(sample: EvalSample, scorer: str) -> Score:
+    """What a scorer said; nothing of an answer that failed."""
+    failed = Score.unscored(reason=NO_RESPONSE, metadata={FAILURE: NO_RESPONSE})
+    return (sample.scores or {}).get(scorer, failed)

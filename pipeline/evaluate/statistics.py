@@ -6,24 +6,24 @@ Items about one document share its difficulty, so documents are what is resample
     se(mean) = sqrt(sum over clusters c of (sum over items i of c of (s_i - mean))^2) / n
 
 (Miller 2024, "Adding Error Bars to Evals", arXiv 2411.00640). Two models are compared on the items that both
-have, item by item: what an item's difficulty adds to both cancels out.
-
-An item without a score is in no mean; it is counted. Scores lie in [0, 1], as `Benchmark.by_majority` gives
-them.
+have, item by item. An item without a score is in no mean; it is counted.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from pydantic import Field
 
-from reward.offline.bootstrap import LEVEL, Interval, bootstrap, share
+from reward.offline.bootstrap import LEVEL, Interval, bootstrap, share, summed
 from reward.types import Record
 
 OVERALL = "overall"
+# Names of the scores that a calibration gives each item (`benchmarks/faithjudge.py`), and of its main figure.
+HUMAN, JUDGE, KAPPA = "human_consistent", "judge_consistent", "cohens_kappa"
 FEW_CLUSTERS = 50
 _UNIT = 1_000_000  # the bootstrap sums integers: scores are counted in millionths
 _Z = 1.959963984540054  # 97.5th percentile of the normal distribution
@@ -38,21 +38,24 @@ class ItemScores(Record):
     scores: dict[str, float | None] = Field(description="By name, each in [0, 1]; None: not scored.")
 
 
+_I = TypeVar("_I", bound=ItemScores)
+
+
 class Figure(Record):
     """A figure and how sure it is."""
 
     value: float | None = Field(description="None where it is not defined, e.g. no item has the score.")
     interval: Interval | None = Field(description="95%, by document; None with fewer than two documents.")
+    standard_error: float | None = Field(default=None, description="Clustered by document.")
+    warning: str = Field(default="", description="What to hold against the interval, for people.")
 
 
 class Estimate(Figure):
     """The mean of a score over items. Example: 0.62 from 0.55 to 0.69, of 150 items on 150 documents."""
 
-    standard_error: float | None = Field(description="Clustered by document; None as the interval.")
     num_items: int = Field(ge=0, description="Items that have the score.")
     num_unscored: int = Field(ge=0, description="Items that do not; in none of the figures.")
     num_clusters: int = Field(ge=0)
-    warning: str = Field(default="", description="What to hold against the interval, for people.")
 
 
 class PairedDifference(Estimate):
@@ -70,18 +73,16 @@ class MacroAverage(Figure):
     a benchmark has none, since none is left out.
     """
 
-    standard_error: float | None
     parts: dict[str, float | None] = Field(description="The figure of each benchmark.")
-    warning: str = Field(default="", description="Of the benchmarks with few documents.")
 
 
 def estimates(items: Iterable[ItemScores]) -> dict[str, Estimate]:
     """The mean of every score over the items, with its uncertainty.
 
     Raises:
-        ValueError: an item occurs twice, or a score lies outside [0, 1].
+        ValueError: a score lies outside [0, 1].
     """
-    items = list(_by_id(items).values())
+    items = list(items)
     names = list(dict.fromkeys(name for item in items for name in item.scores))
     sums = _summed((item.cluster, [item.scores.get(name) for name in names]) for item in items)
     intervals = bootstrap(
@@ -94,16 +95,11 @@ def estimates(items: Iterable[ItemScores]) -> dict[str, Estimate]:
     }
 
 
-def estimates_by_slice(items: Iterable[ItemScores]) -> dict[str, dict[str, Estimate]]:
-    """The same for all items together (`overall`) and for each slice, in the order that they appear."""
-    items = list(items)
-    return {name: estimates(part) for name, part in {OVERALL: items, **group_by_slice(items)}.items()}
-
-
-def group_by_slice(items: Iterable[ItemScores]) -> dict[str, list[ItemScores]]:
-    """The items of each slice."""
-    groups: dict[str, list[ItemScores]] = defaultdict(list)
+def by_slice(items: Iterable[_I]) -> dict[str, list[_I]]:
+    """All items (`overall`), and those of each slice, in the order that they appear."""
+    groups: dict[str, list[_I]] = defaultdict(list)
     for item in items:
+        groups[OVERALL].append(item)
         groups[item.slice].append(item)
     return dict(groups)
 
@@ -114,10 +110,10 @@ def paired_difference(
     """Compares one score of two models on the items that both have.
 
     Raises:
-        ValueError: an item occurs twice, a score lies outside [0, 1], or the models have no item in common,
-            or an item is of another document in the other model's scores.
+        ValueError: a score lies outside [0, 1], or the models have no item in common, or an item is of
+            another document in the other model's scores.
     """
-    before, after = _by_id(baseline), _by_id(candidate)
+    before, after = ({one.item: one for one in items} for items in (baseline, candidate))
     common = before.keys() & after.keys()
     if not common:
         raise ValueError(f"{score}: the two models have no item in common; evaluate both on the same items")
@@ -157,8 +153,46 @@ def macro_average(parts: Mapping[str, Estimate | None]) -> MacroAverage:
     )
 
 
-def clustered_error(scores: Sequence[tuple[str, float]]) -> float | None:
-    """Standard error of the mean of (cluster, score) pairs; None with fewer than two clusters."""
+def judge_agreement(items: Iterable[ItemScores]) -> dict[str, Estimate]:
+    """How a judge's labels of a calibration's items agree with people's, with intervals by document.
+
+    Raw agreement rewards a judge that always says "consistent" when most responses are. Cohen's kappa (Cohen
+    1960) takes out the agreement that two raters with these habits reach by chance. `precision` and `recall`
+    are of "hallucinated". A response that the judge could not judge is in none of the figures.
+    """
+    clusters: dict[str, Counter[str]] = defaultdict(Counter)
+    num_unjudged = 0
+    for item in items:
+        human, judge = item.scores[HUMAN], item.scores[JUDGE]
+        if judge is None:
+            num_unjudged += 1
+        else:
+            clusters[item.cluster][f"{human:g}{judge:g}"] += 1
+    cells, values, intervals = summed(clusters.values(), _agreement)
+    counts = {"num_items": cells.total(), "num_unscored": num_unjudged, "num_clusters": len(clusters)}
+    warning = few_clusters(len(clusters))
+    return {
+        name: Estimate(value=value, interval=intervals[name], warning=warning, **counts)
+        for name, value in values.items()
+    }
+
+
+def _agreement(cells: Mapping[str, int]) -> Mapping[str, float | None]:
+    """From counts of people's and the judge's label, in this order; 1 is consistent, 0 hallucinated."""
+    kept, alarm, miss, hit = (cells[name] for name in ("11", "10", "01", "00"))
+    n = kept + alarm + miss + hit
+    specificity, recall = share(kept, kept + alarm), share(hit, hit + miss)
+    by_chance = (kept + alarm) * (kept + miss) + (miss + hit) * (alarm + hit)
+    return {
+        "balanced_accuracy": None if specificity is None or recall is None else (specificity + recall) / 2,
+        "precision": share(hit, hit + alarm),
+        "recall": recall,
+        # (observed - chance) / (1 - chance), all times n squared; None where chance alone agrees fully
+        KAPPA: share(n * (kept + hit) - by_chance, n * n - by_chance),
+    }
+
+
+def _clustered_error(scores: Sequence[tuple[str, float]]) -> float | None:
     sums: dict[str, float] = defaultdict(float)
     mean = _mean([score for _, score in scores]) or 0.0
     for cluster, score in scores:
@@ -169,11 +203,7 @@ def clustered_error(scores: Sequence[tuple[str, float]]) -> float | None:
 
 
 def few_clusters(num_clusters: int) -> str:
-    """A warning where documents are few.
-
-    Clustered intervals rest on many clusters and are too narrow with few; "few" begins somewhere between 20
-    and 50 (Cameron and Miller 2015, "A Practitioner's Guide to Cluster-Robust Inference", section VI).
-    """
+    """A warning where an interval rests on few documents (Cameron and Miller 2015, section VI)."""
     if num_clusters >= FEW_CLUSTERS:
         return ""
     return f"{num_clusters} documents, fewer than {FEW_CLUSTERS}: the interval is too narrow"
@@ -188,7 +218,7 @@ def _estimate(scores: Sequence[tuple[str, float | None]], interval: Interval | N
     return Estimate(
         value=value,
         interval=interval if num_clusters > 1 else None,
-        standard_error=clustered_error(scored),
+        standard_error=_clustered_error(scored),
         num_items=len(scored),
         num_unscored=len(scores) - len(scored),
         num_clusters=num_clusters,
@@ -209,15 +239,6 @@ def _summed(rows: Iterable[tuple[str, Sequence[float | None]]]) -> list[list[int
             counts[2 * place] += _UNIT
             counts[2 * place + 1] += round(score * _UNIT)
     return list(found.values())
-
-
-def _by_id(items: Iterable[ItemScores]) -> dict[str, ItemScores]:
-    found: dict[str, ItemScores] = {}
-    for one in items:
-        if one.item in found:
-            raise ValueError(f"item {one.item!r} occurs twice; give each item's scores once")
-        found[one.item] = one
-    return found
 
 
 def _mean(values: Sequence[float]) -> float | None:

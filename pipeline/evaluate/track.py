@@ -1,11 +1,9 @@
 """An evaluation in MLflow: settings as parameters, figures as metrics, and what a person or a script reads.
 
-    PARAMETERS  model, judge, settings, digests
     METRICS     BENCHMARK/SCORE, BENCHMARK/SCORE/low and /high, BENCHMARK/SLICE/SCORE, average, counts
     ARTIFACTS   evaluation/results.json, the page, BENCHMARK/items.jsonl
 
-It is logged once, when all figures are there, so a kill leaves no half of it. `mlflow.json` in the
-evaluation's folder says where, and the same evaluation is not logged a second time.
+It is logged once, when all figures are there: `mlflow.json` in the evaluation's folder says where.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ from reward.offline.files import file_sha256, replace_file
 LOGGED_FILE = "mlflow.json"
 _EXPERIMENT, _ARTIFACTS = "march-evaluation", "evaluation"
 _NOT_IN_A_NAME = re.compile(r"[^\w\-. /]")  # what MLflow refuses in the name of a metric
-_MOST_PARAM_CHARS = 6_000
 
 
 def log_evaluation(
@@ -38,31 +35,25 @@ def log_evaluation(
         job: The evaluation.
         manifest: Its figures.
         page: Its report, if there is one.
-        run_id: A run to log into, e.g. the training's; None makes one.
+        run_id: A run to log into, e.g. the training's, whose parameters stay; None makes one.
 
     Raises:
         ValueError: the server or the run cannot be reached.
     """
-    from mlflow.entities import Metric, Param
+    from mlflow.entities import Metric
 
     path, wanted = job.out / LOGGED_FILE, {"uri": uri, "results_sha256": file_sha256(job.results_path)}
     done = json.loads(path.read_bytes()) if path.is_file() else {}
     if wanted.items() <= done.items() and run_id in (None, done["run_id"]):
         return str(done["run_id"])
-    params = flatten(dict(manifest.settings)) | {"settings_sha256": manifest.settings_sha256}
-    for name, one in manifest.benchmarks.items():
-        params |= {f"{name}.items_sha256": one.items_sha256, f"{name}.style": one.style.value}
     target = run_id or start_mlflow_run(
         tracking_uri=uri,
         artifact_root=job.out / "mlflow-artifacts",
         experiment=_EXPERIMENT,
         name=Path(manifest.model).name,
-        params=params,
+        params=flatten(dict(manifest.settings)) | {"settings_sha256": manifest.settings_sha256},
     )
     with reached(uri, "--mlflow", fix="fix the address or the run") as client:
-        if run_id is not None:  # whose own parameters may have these names
-            named = [Param(f"evaluation.{key}", str(params[key])[:_MOST_PARAM_CHARS]) for key in params]
-            client.log_batch(target, params=named)
         now = int(time.time() * 1000)
         client.log_batch(target, metrics=[Metric(*one, now, 0) for one in metrics_of(manifest).items()])
         for name in manifest.benchmarks:
@@ -109,6 +100,5 @@ def metrics_of(manifest: Manifest) -> dict[str, float]:
         if line.figure.interval is not None:
             found |= {f"{name}/low": line.figure.interval.low, f"{name}/high": line.figure.interval.high}
     for name, one in manifest.benchmarks.items():
-        counts = one.counts.model_dump(exclude={"model_use", "judge_use"})
-        found |= {f"{name}/{count}": float(number) for count, number in counts.items()}
+        found |= {f"{name}/{count}": float(number) for count, number in one.counts}
     return {_NOT_IN_A_NAME.sub("_", name): value for name, value in found.items() if value is not None}

@@ -1,16 +1,12 @@
 """ContextualJudgeBench: which of two responses is better, by a context? The model under test is the judge.
 
-https://github.com/SalesforceAIResearch/ContextualJudgeBench (code Apache-2.0). The data are Parquet files;
-`pipeline/data/evaluation_rows.py` has their URL, licence, an example row and the reader. Each pair is judged
-twice, with the positive response first and second. As `compute_acc` has it:
+https://github.com/SalesforceAIResearch/ContextualJudgeBench (code Apache-2.0); URL, licence, example row and
+reader of the data are in `pipeline/data/evaluation_rows.py`. Each pair is judged twice, with the positive
+response first and second. As by the official `compute_acc`, consistent accuracy is that the positive response
+was chosen both times (chance is 25%), consistency that both times the same one was.
 
-    consistent accuracy     the positive response was chosen both times; chance is 25%
-    consistency             both times the same response was chosen
-    accuracy, by order      the positive response was chosen when it came first, or second
-
-With several generations the choice of an order is that of the majority; with one, these are the official
-figures. A reply without a choice is no choice and is counted; the official script takes two such replies
-for a consistent wrong one, and `official_accuracy` has one for wrong.
+With several generations the choice of an order is the majority's. A reply without a choice is no choice; the
+official script takes two of them for a consistent wrong one, and `official_accuracy` has one for wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from pipeline.data.evaluation_rows import PairRow
 from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.prompts import judged_text
-from pipeline.evaluate.majority import Judgement, majority
+from pipeline.evaluate.majority import Judgement, Scores, majority
 from reward.offline.rows import make_query
 from reward.types import Document
 
@@ -77,11 +73,11 @@ class ContextualJudgeBench(Benchmark):
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
         """Both orders."""
-        texts, found = {one.id: one.text for one in item.responses}, []
-        for name, (a, b) in _ORDERS.items():
-            chat = self.chat(style.value, item, response_a=texts[a], response_b=texts[b])
-            found.append(Prompt(name=name, messages=chat))
-        return tuple(found)
+        texts = {one.id: one.text for one in item.responses}
+        return tuple(
+            Prompt(name=name, messages=self.chat(style.value, item, response_a=texts[a], response_b=texts[b]))
+            for name, (a, b) in _ORDERS.items()
+        )
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
         """Reads the model's own choice off the end of what it wrote."""
@@ -91,7 +87,7 @@ class ContextualJudgeBench(Benchmark):
         chosen = _ORDERS[prompt.name][found[1] == "B"]
         return Judgement(passed=chosen == _POSITIVE, label=chosen)
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Scores:
         """The official four, by the majority of each order, and what was tied or unread."""
         first, second = majority(judged[POSITIVE_FIRST]), majority(judged[POSITIVE_SECOND])
         verdicts, ties = (first.passed, second.passed), (first.tie, second.tie)
@@ -102,7 +98,7 @@ class ContextualJudgeBench(Benchmark):
             "consistency": float(len(set(verdicts)) == 1 and not any(ties)) if is_read else None,
             "positive_first_accuracy": first.passed,
             "positive_second_accuracy": second.passed,
-            "official_accuracy": float(all(verdicts)) if len(unjudged) == 2 else None,
+            "official_accuracy": float(all(verdicts)) if unjudged else None,
             "tie": float(any(ties)) if is_read else None,
-            "unjudged": sum(unjudged) / 2 if len(unjudged) == 2 else None,
+            "unjudged": sum(unjudged) / 2 if unjudged else None,
         }

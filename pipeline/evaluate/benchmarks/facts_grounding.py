@@ -4,8 +4,7 @@
 
 The judge labels each sentence: accurate if all are `supported` or `no_rad`. Its prompt is ours, of the same
 structure as the official `json` method, and it also asks whether the response does what was requested: with
-Major Issue(s) it is ineligible and not factual, as in the report. (Officially that is another request, with a
-reference response of the judge's own.) One judge takes the place of the report's three.
+Major Issue(s) it is ineligible and not factual, as in the report. One judge takes the place of its three.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from pydantic import Field
 
 from pipeline.data.evaluation_rows import FactsRow
 from pipeline.data.rows import parse_row
-from pipeline.evaluate.benchmark import Benchmark, Item
-from pipeline.evaluate.benchmarks.prompts import JudgeVerdict
-from pipeline.evaluate.majority import Judgement, majority, majority_scores
+from pipeline.evaluate.benchmark import Benchmark, Item, JudgeVerdict
+from pipeline.evaluate.majority import Judgement, Scores, majority, majority_scores
+from reward.offline.bootstrap import share
 from reward.offline.rows import make_query
 from reward.types import Document, Record
 
@@ -72,7 +71,7 @@ class FactsGrounding(Benchmark):
                 instruction=row.system_instruction.strip() or None,
             )
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Scores:
         """`factual` by majority; `grounded` leaves eligibility out (the report's unadjusted score)."""
         (generations,) = judged.values()
         labels = [one.label for one in generations if one is not None]
@@ -81,5 +80,5 @@ class FactsGrounding(Benchmark):
         return {
             **majority_scores(generations, "factual"),
             "grounded": replace(majority(generations), num_passed=grounded).passed,
-            "ineligible": ineligible / len(labels) if labels else None,
+            "ineligible": share(ineligible, len(labels)),
         }

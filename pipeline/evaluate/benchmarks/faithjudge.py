@@ -6,19 +6,14 @@ the same source with what people marked in them, and the answer; it says Consist
 Invalid. The consistency rate is the share of Consistent: Invalid counts against the model
 (`generate_table.py`).
 
-Three things are ours: the prompts' words, since the repository has no licence; verdicts in JSON in place of
-"Final classification: ..."; and that a verdict which cannot be read is counted apart. The official script
-takes it for Inconsistent; `consistent_unparsed_is_inconsistent` is the rate by that rule. And the sources are
-those of the releases, RAGTruth's test split and all of FaithBench, where the paper's figures are of
-FaithJudge's selection; `pipeline/data/ragtruth.py` and `evaluation_rows.py` have URL, licence and reader.
+Ours are the prompts' words, since the repository has no licence; verdicts in JSON; and that a verdict which
+cannot be read is counted apart. The official script takes it for Inconsistent, and so does
+`consistent_unparsed_is_inconsistent`. The sources are those of the releases, RAGTruth's test split and all of
+FaithBench; `pipeline/data/ragtruth.py` and `evaluation_rows.py` have URL, licence and reader.
 
 An answer of RAGTruth of a quality other than "good" is no example for the judge, as in RAGTruth's own
-evaluation; it is consistent if nothing is marked in it. A summary of FaithBench is consistent unless the
-worst label of its annotations is Questionable or Unwanted: the shipped setting of its `scripts/binarize.py`.
-FaithJudge's judge is stricter: by its prompt Benign hallucinations count, too.
-
-`Calibration` asks whether the judge agrees with people: their labelled answers are judged like a model's.
-`pipeline/evaluate/judge_agreement.py` turns its scores into kappa and the like.
+evaluation. A summary of FaithBench is consistent unless the worst label of its annotations is Questionable or
+Unwanted (its `scripts/binarize.py`); by FaithJudge's prompt Benign hallucinations count, too.
 """
 
 from __future__ import annotations
@@ -36,11 +31,17 @@ from pydantic import Field
 from pipeline.data.evaluation_rows import Annotation, FaithBenchRow
 from pipeline.data.ragtruth import RagTruthLabel, RagTruthRow, responses_by_source
 from pipeline.data.rows import Split, parse_row
-from pipeline.data.values import raw_rows
-from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
-from pipeline.evaluate.benchmarks.prompts import JudgeVerdict
-from pipeline.evaluate.judge_agreement import HUMAN, JUDGE
-from pipeline.evaluate.majority import Judgement, majority, majority_scores
+from pipeline.evaluate.benchmark import (
+    Benchmark,
+    Item,
+    JudgeVerdict,
+    LabelledResponse,
+    Prompt,
+    PromptStyle,
+)
+from pipeline.evaluate.majority import Judgement, Scores, majority, majority_scores
+from pipeline.evaluate.statistics import HUMAN, JUDGE, Estimate, ItemScores, judge_agreement
+from reward.offline.bootstrap import share
 from reward.offline.ragtruth import RESPONSES
 from reward.offline.rows import make_query
 from reward.types import Document
@@ -79,16 +80,15 @@ class FaithJudgeBenchmark(Benchmark):
         annotated = [one for one in item.responses if one.text.strip() != response]
         return {"task": task, "noun": noun, "nouns": nouns, "invalid": invalid, "annotated": annotated}
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Scores:
         """`consistent` by majority, the official variant of it, and what was Invalid."""
         (generations,) = judged.values()
-        found = majority(generations)
-        official = replace(found, num_judged=found.num_generations)
+        official = replace(majority(generations), num_judged=len(generations))
         labels = [one.label for one in generations if one is not None]
         return {
             **majority_scores(generations, "consistent"),
             "consistent_unparsed_is_inconsistent": official.passed,
-            "invalid": labels.count(INVALID) / len(labels) if labels else None,
+            "invalid": share(labels.count(INVALID), len(labels)),
         }
 
 
@@ -104,20 +104,19 @@ class RagTruth(FaithJudgeBenchmark):
         """Yields one item a source; see `Benchmark.items`."""
         (file,) = self.published(source, RESPONSES)
         responses = responses_by_source(file, self.splits)
-        for raw in raw_rows(RagTruthRow.files(file)[0]):
+        for raw in (raw for split in self.splits for raw in RagTruthRow.raw_rows(file, split)):
             row = parse_row(raw, RagTruthRow)
-            if row.source_id in responses:
-                good = [one for one in responses[row.source_id] if one.quality in (None, "good")]
-                yield Item(
-                    id=row.source_id,
-                    slice=row.task_type.lower(),
-                    cluster=row.source_id,
-                    query=row.queries(raw.place)[0],
-                    responses=tuple(
-                        _labelled(one.id, one.response, map(_mark, one.labels), consistent=not one.labels)
-                        for one in good
-                    ),
-                )
+            good = (one for one in responses[row.source_id] if one.quality in (None, "good"))
+            yield Item(
+                id=row.source_id,
+                slice=row.task_type.lower(),
+                cluster=row.source_id,
+                query=row.queries(raw.place)[0],
+                responses=tuple(
+                    _labelled(one.id, one.response, map(_mark, one.labels), consistent=not one.labels)
+                    for one in good
+                ),
+            )
 
 
 class FaithBench(FaithJudgeBenchmark):
@@ -151,8 +150,8 @@ class FaithBench(FaithJudgeBenchmark):
 class Calibration(FaithJudgeBenchmark):
     """The labelled answers of a benchmark, the judged one first among the item's responses.
 
-    Nothing is asked of the model under test: the generation of an item is an answer that people labelled. The
-    judge sees the source and the other labelled answers, and not what people said of this one. A subclass
+    It asks whether the judge agrees with people. The generation of an item is an answer that people labelled;
+    the judge sees the source and the other labelled answers, and not what people said of this one. A subclass
     names it before the benchmark whose items it takes.
     """
 
@@ -166,11 +165,9 @@ class Calibration(FaithJudgeBenchmark):
             for response in item.responses:
                 # An answer that has marks and yet counts as consistent is kept apart: FaithBench's Benign.
                 is_benign = response.consistent and response.notes
-                changes: dict[str, object] = {
-                    "id": f"{item.id}/{response.id}",
-                    "slice": f"{item.slice} (worst label benign)" if is_benign else item.slice,
-                    "responses": (response, *(one for one in item.responses if one is not response)),
-                }
+                part = f"{item.slice} (worst label benign)" if is_benign else item.slice
+                responses = (response, *(one for one in item.responses if one is not response))
+                changes = {"id": f"{item.id}/{response.id}", "slice": part, "responses": responses}
                 yield item.model_copy(update=changes)
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
@@ -180,24 +177,24 @@ class Calibration(FaithJudgeBenchmark):
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
         """As the benchmark reads it; passed where judge and people agree."""
         found = super().read_judgement(item, prompt, reply)
-        if found is None:
-            return None
-        return found.model_copy(update={"passed": found.passed == item.responses[0].consistent})
+        agrees = found and found.passed == item.responses[0].consistent
+        return found and found.model_copy(update={"passed": agrees})
 
-    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Mapping[str, float | None]:
+    def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Scores:
         """Whether judge and people agree, and what the judge said of the one answer."""
         (generations,) = judged.values()
         found = majority(generations)
         said = [float(one.label == CONSISTENT) for one in generations if one is not None]
-        return {
-            "agreement": found.passed,
-            JUDGE: said[0] if said else None,
-            "unjudged": found.unjudged,
-        }
+        return {"agreement": found.passed, JUDGE: said[0] if said else None, "unjudged": found.unjudged}
 
-    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+    def measured(self, item: Item, prompt: str, generation: str) -> Scores:
         """What people said."""
         return {HUMAN: float(item.responses[0].consistent)}
+
+    def estimates(self, items: Iterable[ItemScores]) -> dict[str, Estimate]:
+        """With kappa and the like."""
+        items = list(items)
+        return {**super().estimates(items), **judge_agreement(items)}
 
 
 class RagTruthJudge(Calibration, RagTruth):

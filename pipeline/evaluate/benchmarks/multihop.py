@@ -8,18 +8,25 @@ rows, one object a line:
 
     {"Q_id": "Q30", "aliases": ["USA", "United States"], "demonyms": ["American"]}
 
-The model is given the question and its paragraphs and answers in one of three styles (paper, Table 4); a
-judge holds each answer against the reference. The paper takes the first 500 rows of the development sets.
-Beside the judge's accuracy stand the official EM and F1 of the answer line, as means over the generations,
-and `numeric_em` for references that are numbers (`pipeline/evaluate/official_qa.py`).
-
+A judge holds each answer against the reference. The paper takes the first 500 rows of the development sets.
 The ten examples of the 10-shot style are rows of 2WikiMultihopQA's train split with the paragraphs that they
-need, for all three benchmarks. One that shares its question or a paragraph with an item is passed over.
+need, for all three. Beside the judge's accuracy stand exact match and F1 as the official scripts have them:
+
+    HotpotQA   hotpot_evaluate_v1.py (github.com/hotpotqa/hotpot at 3635853); one answer
+    2Wiki      2wikimultihop_evaluate_v1.1.py (github.com/Alab-NII/2wikimultihop at 13800e5); the same two
+               functions, and the best over the answer and its aliases
+    MuSiQue    metrics/answer.py (github.com/StonyBrookNLP/musique at 922ac98); the best over answer and
+               aliases; "yes" and "no" are words like others, and two empty answers agree
+
+All three normalise alike, so that "3.5" equals "35" and "5%" equals "$5": they decide nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -31,14 +38,50 @@ from pipeline.data.musique import MusiqueRow
 from pipeline.data.rows import MultiHopRow, parse_row
 from pipeline.data.twowiki import TwoWikiRow
 from pipeline.data.values import raw_rows
-from pipeline.evaluate.benchmark import Benchmark, Item, PromptStyle
-from pipeline.evaluate.benchmarks.prompts import JudgeVerdict, judged_text, last_answer
-from pipeline.evaluate.majority import Judgement
-from pipeline.evaluate.official_qa import Score, best_of, exact_match, hotpot_f1, musique_f1, numeric_match
+from pipeline.evaluate.benchmark import Benchmark, Item, JudgeVerdict, PromptStyle
+from pipeline.evaluate.benchmarks.prompts import judged_text, last_answer
+from pipeline.evaluate.majority import Judgement, Scores
 from reward.offline.rows import InputRecord, read_records
 
 NUM_ROWS = 500
 _ALIASES_FILE = "id_aliases.json"
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_CLOSED = frozenset({"yes", "no", "noanswer"})
+
+Score = Callable[[str, str], float]
+
+
+def normalise(text: str) -> str:
+    """The scripts' `normalize_answer`: no case, ASCII punctuation, articles. Example: "The 3.5%" is "35"."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+def exact_match(prediction: str, gold: str) -> float:
+    """1 if the two are the same once normalised; of all three scripts."""
+    return float(normalise(prediction) == normalise(gold))
+
+
+def hotpot_f1(prediction: str, gold: str) -> float:
+    """Overlap of words; 0 where one side is yes, no or noanswer and the other is not the same."""
+    ours, theirs = normalise(prediction), normalise(gold)
+    if ours != theirs and not _CLOSED.isdisjoint((ours, theirs)):
+        return 0.0
+    return _f1(ours.split(), theirs.split())
+
+
+def musique_f1(prediction: str, gold: str) -> float:
+    """Overlap of words; 1 where both hold none."""
+    ours, theirs = normalise(prediction).split(), normalise(gold).split()
+    return _f1(ours, theirs) if ours and theirs else float(ours == theirs)
+
+
+def _f1(prediction: Sequence[str], gold: Sequence[str]) -> float:
+    num_same = (Counter(prediction) & Counter(gold)).total()
+    if num_same == 0:
+        return 0.0
+    precision, recall = num_same / len(prediction), num_same / len(gold)
+    return 2 * precision * recall / (precision + recall)
 
 
 class _Verdict(JudgeVerdict):
@@ -77,13 +120,10 @@ class MultiHopBenchmark(Benchmark):
             row = parse_row(raw, self.row)
             if not row.answers:
                 raise ValueError(f"{raw.place}: answer: none is known; give the answerable development set")
-            (query,) = row.queries(raw.place)
-            irrelevant = row.irrelevant()
-            texts = [one.text for one in query.documents]
+            (query,), irrelevant = row.queries(raw.place), row.irrelevant()
             found.append((row, query))
-            needed.append(
-                [] if irrelevant is None else [t for i, t in enumerate(texts) if i not in irrelevant]
-            )
+            texts = enumerate(one.text for one in query.documents)
+            needed.append([text for i, text in texts if irrelevant is not None and i not in irrelevant])
         for (row, query), cluster in zip(found, linked(needed), strict=True):
             names = (*row.answers, *aliases.get(row.answer_id or "", ()))
             yield Item(
@@ -94,15 +134,12 @@ class MultiHopBenchmark(Benchmark):
                 references=tuple(dict.fromkeys(names)),
             )
 
-    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+    def measured(self, item: Item, prompt: str, generation: str) -> Scores:
         """Official EM and F1 of the last "Answer:" line, or of all without one; they need no judge."""
         text = judged_text(prompt, generation)
         answer = last_answer(text) or text
-        return {
-            "em": best_of(exact_match, answer, item.references),
-            "f1": best_of(type(self).f1, answer, item.references),
-            "numeric_em": numeric_match(answer, item.references),
-        }
+        scores = {"em": exact_match, "f1": type(self).f1}  # the best over the answer and its aliases
+        return {name: max(score(answer, gold) for gold in item.references) for name, score in scores.items()}
 
 
 class HotpotQA(MultiHopBenchmark):

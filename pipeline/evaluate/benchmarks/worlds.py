@@ -1,31 +1,24 @@
 """Benchmarks whose truth is known: an answer is right or wrong by rule, and no judge is asked.
 
 Two worlds, for which there is nothing to fetch: a file says what is asked, and the same file asks the same.
+`tiny` draws held-out worlds: are the answer's numbers true (`pipeline.tiny.truth`)? `wiki` are held-out rows
+of real text: does an answer state what was asked, and nothing wrong (`pipeline.worlds.judge`)?
 
     tiny    {"num_worlds": 240, "seed": 20260301}
     wiki    {"num_rows": 400, "wiki": {"kinds": ["number", "date"], "unanswerable_share": 0.2}}
 
-`tiny` is for policies that can do nothing else: held-out worlds are drawn, and are the answer's numbers true
-(`pipeline.tiny.truth`)? Its licence is Apache-2.0, as this repository's. `wiki` are held-out rows of real
-text, which come with the package or from 2WikiMultihopQA's official files (Apache-2.0): does an answer state
-what was asked, and nothing wrong (`pipeline.worlds.judge`, by the audit's own kinds of claims)? The policy is
-asked by the compact prompt that it was trained on. A slice is how many facts are asked for.
-
-And rows of your own, those of `march prepare jsonl`; `answers` are several ways to write the one answer.
+And rows of your own, those of `march prepare jsonl`; `answers` are several ways to write the one answer, and
+where no document answers, an abstention is right (`pipeline.worlds.known`).
 
     {"id": "1", "query": "How many came?", "documents": ["50 people came."], "answers": ["50", "fifty"]}
     {"id": "2", "query": "Who sang?", "documents": ["50 people came."], "unanswerable": true}
-
-An answer is right by the rules of `pipeline.worlds.known`; where no document answers, an abstention is.
-`jsonl` asks in the prompts of `audit.prompts: full`, `jsonl_compact` in those of `compact`.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -34,7 +27,7 @@ from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.multihop import linked
 from pipeline.evaluate.benchmarks.prompts import judged_text
-from pipeline.evaluate.majority import Judgement
+from pipeline.evaluate.majority import Judgement, Scores
 from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
 from pipeline.tiny.truth import attempted
 from pipeline.tiny.truth import judge as judge_tiny
@@ -70,17 +63,7 @@ class KnownTruth(Benchmark):
 
     primary = "right"
     styles = (PromptStyle.PLAIN,)
-    prompt_set = "compact"
-    labels: ClassVar[tuple[str, str]] = ("right", "wrong")
-
-    @abstractmethod
-    def passes(self, item: Item, prompt: Prompt, reply: str) -> bool:
-        """What is known says of a reply."""
-
-    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
-        """What is known says of a reply."""
-        passed = self.passes(item, prompt, reply)
-        return Judgement(passed=passed, label=self.labels[not passed])
+    prompt_set = "compact"  # what the policies of the worlds were trained on
 
 
 class TinyWorld(KnownTruth):
@@ -89,7 +72,6 @@ class TinyWorld(KnownTruth):
     name, title, licence = "tiny", "Tiny worlds", "Apache-2.0"
     url = "pipeline/tiny/world.py"
     primary, scored_by = "faithful", "rule: every number of the answer is in a sentence of the documents"
-    labels = ("faithful", "unfaithful")
 
     def items(self, source: Path) -> Iterator[Item]:
         """Draws the worlds; see `Benchmark.items`."""
@@ -103,11 +85,11 @@ class TinyWorld(KnownTruth):
                 references=tuple(str(fact.value) for fact in world.asked),
             )
 
-    def passes(self, item: Item, prompt: Prompt, reply: str) -> bool:
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """Whether nothing in an answer is wrong."""
-        return judge_tiny(item.query, reply).faithful
+        return _judgement(judge_tiny(item.query, reply).faithful)
 
-    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+    def measured(self, item: Item, prompt: str, generation: str) -> Scores:
         """The share of the asked facts that an answer makes a statement about."""
         return {"coverage": attempted(item.query, generation)}
 
@@ -133,15 +115,14 @@ class WikiWorldRows(KnownTruth):
                 references=tuple(asked.model_dump_json() for asked in row.asked),
             )
 
-    def passes(self, item: Item, prompt: Prompt, reply: str) -> bool:
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """Whether an answer is right."""
-        return judge(_row(item), reply).right
+        return _judgement(judge(_row(item), reply).right)
 
-    def measured(self, item: Item, prompt: str, generation: str) -> Mapping[str, float | None]:
+    def measured(self, item: Item, prompt: str, generation: str) -> Scores:
         """Whether nothing in an answer is wrong, and the share of the asked facts that it states."""
         found = judge(_row(item), generation)
-        coverage = found.coverage if found.answerable else None
-        return {"faithful": float(found.faithful), "coverage": coverage}
+        return {"faithful": float(found.faithful), "coverage": found.coverage if found.answerable else None}
 
 
 class OwnRows(KnownTruth):
@@ -170,10 +151,10 @@ class OwnRows(KnownTruth):
                 references=row.answers,
             )
 
-    def passes(self, item: Item, prompt: Prompt, reply: str) -> bool:
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """Whether a reply states a known answer."""
         query = item.query.model_copy(update={"unanswerable": not item.references})
-        return bool(is_right(query, judged_text(prompt.name, reply), item.references))
+        return _judgement(bool(is_right(query, judged_text(prompt.name, reply), item.references)))
 
 
 class CompactOwnRows(OwnRows):
@@ -189,6 +170,10 @@ def _read(source: Path, model: type[_S], example: str) -> _S:
         return model.model_validate_json(source.read_bytes())
     except ValidationError as error:
         raise ValueError(f"{source}: {explain(error)}; see {__name__}") from None
+
+
+def _judgement(passed: bool) -> Judgement:
+    return Judgement(passed=passed, label="right" if passed else "wrong")
 
 
 def _row(item: Item) -> WorldRow:

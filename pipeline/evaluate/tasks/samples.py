@@ -6,21 +6,15 @@ benchmark's files. Neither references nor people's labels are ever in what the m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalSample
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageUser,
-    ModelOutput,
-)
+from inspect_ai.log import EvalLog, EvalSample
+from inspect_ai.model import ChatCompletionChoice, ChatMessage, ChatMessageUser, ModelOutput
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from pydantic import TypeAdapter
 
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
@@ -29,7 +23,7 @@ from reward.samplers import Message, SamplerError
 
 NO_RESPONSE = "no_response"
 _NO_ANSWER = ("content_filter", "model_length")  # the text is then the provider's or cut short, not an answer
-_MESSAGES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+_CHAT = TypeAdapter(list[ChatMessage])
 _TAKES_TOP_K = ("vllm", "sglang")  # as a field of the body; Inspect itself sends none to such servers
 _F = TypeVar("_F", bound=Callable[..., object])
 
@@ -50,7 +44,6 @@ class Generation:
 
     text: str
     failure: str = ""  # why there is no answer: then the text is none, and is never scored
-    is_cut: bool = False  # at the most tokens
 
 
 @dataclass(frozen=True)
@@ -61,11 +54,6 @@ class Asked:
     item: Item
     prompts: tuple[Prompt, ...]
 
-    @property
-    def about(self) -> dict[str, str]:
-        """What every score says of its item, for figures by slice and by document."""
-        return {"benchmark": self.benchmark.card.name, "slice": self.item.slice, "cluster": self.item.cluster}
-
     def answers(self, output: ModelOutput) -> dict[str, Generation]:
         """What the model wrote, by prompt: the output has a choice for each."""
         return {prompt.name: generation_of(output, place) for place, prompt in enumerate(self.prompts)}
@@ -73,12 +61,12 @@ class Asked:
 
 def make_sample(benchmark: Benchmark, item: Item, style: PromptStyle) -> Sample:
     """An item's sample; its input is the chat of the first prompt."""
-    asked = Asked(benchmark, item, benchmark.prompts(item, style))
+    about = {"benchmark": benchmark.name, "slice": item.slice, "cluster": item.cluster, "style": style.value}
     return Sample(
         id=item.id,
-        input=chat(asked.prompts[0].messages) or [ChatMessageUser(content=item.query.query)],
+        input=chat(benchmark.prompts(item, style)[0].messages) or [ChatMessageUser(content=item.query.query)],
         target=list(item.references),
-        metadata={**asked.about, "style": style.value, "item": item.model_dump(mode="json")},
+        metadata={**about, "item": item.model_dump(mode="json")},
     )
 
 
@@ -91,7 +79,7 @@ def asked_of(state: TaskState | EvalSample) -> Asked:
 
 def chat(messages: Iterable[Message]) -> list[ChatMessage]:
     """A chat as Inspect has it."""
-    return [_MESSAGES[one["role"]](content=one["content"]) for one in messages]
+    return _CHAT.validate_python(list(messages))
 
 
 def generation_of(output: ModelOutput, place: int = 0) -> Generation:
@@ -101,17 +89,13 @@ def generation_of(output: ModelOutput, place: int = 0) -> Generation:
     choice = output.choices[place]
     if output.error or choice.stop_reason in _NO_ANSWER:
         return Generation("", choice.stop_reason)
-    return Generation(choice.message.text, is_cut=choice.stop_reason == "max_tokens")
+    return Generation(choice.message.text)
 
 
 @solver(name="march/answers")
 @of_march
 def answers(seed: int | None = 0) -> Solver:
-    """Asks the model every prompt of an item.
-
-    Args:
-        seed: Of the first epoch; each further one has the next. None: of none.
-    """
+    """Asks the model every prompt of an item; the first epoch has this seed, each further one the next."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         body = {"top_k": GENERATION.top_k} if state.model.api in _TAKES_TOP_K else None
@@ -132,10 +116,11 @@ def answers(seed: int | None = 0) -> Solver:
     return solve
 
 
-def answered(samples: Mapping[tuple[str, int], EvalSample]) -> Solver:
-    """Takes the answers of an earlier log, by item and epoch: they are judged apart from the model."""
+def answered(log: EvalLog) -> Solver:
+    """Takes the answers of a log, by item and epoch: they are judged apart from the model."""
+    samples = {(str(one.id), one.epoch): one for one in log.samples or () if one.error is None}
 
-    @solver(name="march/answered")
+    @solver(name="march/answered")  # here, since a solver's arguments are written to the log
     @of_march
     def taken() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
