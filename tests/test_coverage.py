@@ -255,3 +255,35 @@ def test_a_question_for_another_thing_covers_nothing(
 def test_a_bare_number_is_of_what_the_query_asks_for(question: str, covered: bool) -> None:
     query = ANY.model_copy(update={"query": "What was the population of Ulm?"})
     assert bool(cover("61.", targets("61.", query), asked((question, "61"))).claims) is covered
+
+
+@pytest.mark.parametrize(
+    ("response", "question", "answer", "is_covered"),
+    [
+        ("Ann Lee was born in 1990. Bea Roth was born in 1993.", "When was Ann Lee born?", "1993", False),
+        ("Ann Lee was born in 1990 and Bea Roth was born in 1993.", "When was Ann Lee born?", "1993", False),
+        ("Ann Lee was born in 1990. Bea Roth was born in 1993.", "When was Bea Roth born?", "1993", True),
+        ("Ann Lee was born in 1990. Bea Roth was born in 1993.", "When was Roth born?", "1993", True),
+        (
+            "Ann F. Lee was born in 1990. Bea Roth was born in 1993.",
+            "When was Ann F. Lee born?",
+            "1990",
+            True,
+        ),
+        ("The year of birth of Bea Roth is 1993. Ann Lee is older.", "When was Ann Lee born?", "1993", False),
+        ("Ann Lee came from Oslo. She was born in 1990.", "When was Ann Lee born?", "1990", True),
+        (
+            "Ann Lee came from Oslo. Her parents moved to Rome in 1993.",
+            "When did Ann Lee move?",
+            "1993",
+            True,
+        ),
+        ("Bea Roth, a sister of Ann Lee, was born in 1993.", "When was Ann Lee's sister born?", "1993", True),
+        ("Bea Roth was born in 1993.", "When was the younger Ann Lee born?", "1993", True),  # an alias, maybe
+    ],
+)
+def test_a_question_about_another_subject_of_the_response_covers_nothing(
+    response: str, question: str, answer: str, is_covered: bool, picnic: RagQuery
+) -> None:
+    coverage = cover(response, targets(response, picnic), asked((question, answer)))
+    assert bool(coverage.claims) is is_covered
