@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from tests.chaos_table import ROWS, Row
 Case = tuple[RagQuery, str]
 Given = Verdict | RewardServerError
 MIB = 1024**2
-_POOL_THREADS = 4  # of the loop's own pool, which keeps what it once needed
+_POOL_THREADS = min(32, (os.cpu_count() or 1) + 4)  # most that asyncio's own pool ever has, and keeps
 _AT_REST = ("audits", "present", "inside", "requests", "held_bytes")
 
 
