@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -15,6 +17,7 @@ from pipeline.settings.worlds import WikiSettings
 from pipeline.worlds.wiki.relations import statement_of
 from pipeline.worlds.wiki.world import WikiWorld
 from pipeline.worlds.world import Asked
+from reward.claims.dates import DateLookup
 from reward.config import AuditConfig
 from reward.lexical import lexical_audit
 from reward.types import Document, Outcome, RagQuery
@@ -69,6 +72,25 @@ def test_a_small_number_in_words_that_only_others_have_is_no_claim() -> None:
     query = RagQuery(id="q", query="Who had dogs?", documents=(RICHARDS, brothers))
     claims = lexical_audit(query, "Edwin Richards had two dogs.", AuditConfig()).claims
     assert [one.claim.answer for one in claims] == ["Edwin Richards"]
+
+
+def test_many_documents_are_not_compared_since_each_mention_would_ask_all() -> None:
+    many = [
+        Document(id=f"m{i}", text=f"Alexander Fuks{i} came in {1000 + i % 900}, and {'he slept. ' * 20}")
+        for i in range(1000)
+    ]
+    response = " ".join(f"Edwin Richards came in {1000 + i}." for i in range(60))
+    lookups, find = 0, DateLookup.find
+
+    def counted(self: DateLookup, *arguments: Any, **settings: Any) -> Any:
+        nonlocal lookups
+        lookups += 1
+        return find(self, *arguments, **settings)
+
+    with patch.object(DateLookup, "find", counted):
+        outcome, notes = audit(response, RICHARDS, *many)
+    assert (outcome, notes) == (Outcome.SUPPORTED, [])
+    assert lookups <= 2 * 60
 
 
 def test_no_right_answer_of_others_is_refuted_for_its_subject() -> None:

@@ -96,6 +96,19 @@ def test_only_an_answer_that_ended_and_was_audited_has_a_reward(
     assert result["rollout"].weights_versions == {Role.SOLVER: (3,), **checked}
 
 
+def record_of(monkeypatch: pytest.MonkeyPatch, told: AuditResult, credit: str) -> RolloutRecord:
+    """What the agent keeps of an answer whose audit says this."""
+
+    class Voters:
+        async def audit(self, *arguments: Any, **settings: Any) -> AuditResult:
+            return told
+
+    set_up(monkeypatch, NOBODY, f"ppo.checker_credit={credit}")
+    agent = AgentExecutor()
+    agent._client = Voters()  # type: ignore[assignment]
+    return asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
+
+
 @pytest.mark.parametrize(
     ("credit", "own", "reward", "paid"),
     [
@@ -120,15 +133,7 @@ def test_a_checkers_turn_is_paid_for_the_answer_or_for_its_own_votes(
         field, other = other, field
     turns = [turn_of(1).model_copy(update={field: one, other: -0.5}) for one in own]
     told = AuditResult(verdict=Verdict(id="q", outcome=outcome, reward=reward), trajectories=tuple(turns))
-
-    class Voters:
-        async def audit(self, *arguments: Any, **settings: Any) -> AuditResult:
-            return told
-
-    set_up(monkeypatch, NOBODY, f"ppo.checker_credit={credit}")
-    agent = AgentExecutor()
-    agent._client = Voters()  # type: ignore[assignment]
-    record = asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
+    record = record_of(monkeypatch, told, credit)
     could_be_trained = [*record.turns.values(), *record.spare_turns.get(Role.CHECKER, ())]
     assert sorted(map(record.turn_reward, could_be_trained)) == paid  # type: ignore[type-var]
     assert len(record.turns) == bool(paid)
@@ -142,15 +147,7 @@ def test_a_turn_that_cannot_be_read_is_refuted_whatever_became_of_the_audit(
     outcome = {0.0: Outcome.SUPPORTED, -1.0: Outcome.REFUTED, None: Outcome.UNSCORED}[reward]
     garbled = turn_of(1).model_copy(update={"own_reward": -1.0, "unreadable": True})
     told = AuditResult(verdict=Verdict(id="q", outcome=outcome, reward=reward), trajectories=(garbled,))
-
-    class Voters:
-        async def audit(self, *arguments: Any, **settings: Any) -> AuditResult:
-            return told
-
-    set_up(monkeypatch, NOBODY, f"ppo.checker_credit={credit}")
-    agent = AgentExecutor()
-    agent._client = Voters()  # type: ignore[assignment]
-    record = asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
+    record = record_of(monkeypatch, told, credit)
     assert [record.turn_reward(turn) for turn in record.turns.values()] == [-1.0]
     assert record.verdict.reward == reward  # the Solver's is what it was
 

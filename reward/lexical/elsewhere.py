@@ -2,8 +2,8 @@
 
 "Edwin Richards was born on 30 May 1917", where the document on Edwin Richards holds no such day and the one
 on Alexander Fuks does: a policy's own errors look like this on real text (docs/log.md). Documents are held
-against each other and never parts of one, where "he" and "the company" refer to names before them. A mention
-is said of another if all of this holds:
+against each other and never parts of one, where "he" and "the company" refer to names before them; of more
+than 32 none are, since each mention asks all of them. A mention is said of another if all of this holds:
 
 1. Its clause begins with a name, or with something of it, and a document holds a name of the clause.
 2. No document that holds the mention does, nor a part of such a name ("Jobs" for "Steve Jobs").
@@ -27,6 +27,7 @@ from reward.claims.text import sentence_span
 from reward.types import Document
 
 _REACH = 300  # most characters of a sentence on each side of a mention
+_MOST_DOCUMENTS = 32  # with more the kept indexes no longer hold them, and a thousand take 16 seconds
 _MOST_PARTS = 100  # places of a name's words in one text that are looked at
 
 
@@ -44,7 +45,7 @@ class Elsewhere:
             target: A mention of the response.
             place: Where a document holds it.
         """
-        if len(self._documents) < 2 or target.kind.name == "name":
+        if not 2 <= len(self._documents) <= _MOST_DOCUMENTS or target.kind.name == "name":
             return ""
         if self._clauses.subject(target) is None:
             return ""
