@@ -12,7 +12,8 @@ thought (`reward.roles.asking`).
 Whatever fails on the way (the sampler, an unusable Proposer, too few readable votes, a bound) gives the
 outcome UNSCORED with its reason; the closed set of reasons is `reward.judging.vote.Reason`. With
 `AuditConfig.refute_without_claims` a Proposer that fails does not shelter what the documents refute: a lookup
-then decides what it can. Errors of programming, and cancellation, rise. Left out on purpose: time limits and
+then decides what it can; with `refute_by_lookup` one overrules voters who support what the documents do not
+say. Errors of programming, and cancellation, rise. Left out on purpose: time limits and
 caching, which belong to the server.
 """
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -28,7 +30,7 @@ from reward.claims import kinds_for, targets_of
 from reward.claims.kind import num_atoms
 from reward.config import AuditConfig
 from reward.judging.asked import refuted_by_count
-from reward.judging.coverage import Coverage, CoveredClaim, blind_rounds
+from reward.judging.coverage import Coverage, CoveredClaim, blind_rounds, with_lookup
 from reward.judging.unanswerable import decided_by_query, is_known_unanswerable
 from reward.judging.unjudged import (
     AuditFailure,
@@ -137,9 +139,18 @@ async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:
             return AuditResult(verdict=no_claims(query, response, config, provenance=_provenance(means)))
         with telemetry.span("proposer"):
             proposal = await propose(response, targets, kinds, means=means)
+        proposal = await _looked_up(query, response, proposal, config)
         return await _checked(query, proposal, means, num_mentions)
     except (AuditFailure, SamplerError) as error:
         return AuditResult(verdict=_failed(query, error, means, num_mentions))
+
+
+async def _looked_up(query: RagQuery, response: str, proposal: Proposal, config: AuditConfig) -> Proposal:
+    """The proposal, whose claims know by setting what a lookup refutes."""
+    if not config.refute_by_lookup:
+        return proposal
+    looked_up = await asyncio.to_thread(lexical_audit, query, response, config)
+    return replace(proposal, coverage=with_lookup(proposal.coverage, looked_up.claims))
 
 
 async def recheck(
@@ -169,6 +180,7 @@ async def recheck(
     """
     means = Means(sampler, prompts or _prompts(config.prompts), config)
     proposal = Proposal(_coverage_of(first, response, query, config), first.num_malformed_claims, None)
+    proposal = await _looked_up(query, response, proposal, config)
     try:
         return (await _checked(query, proposal, means, first.num_mentions)).verdict
     except (AuditFailure, SamplerError) as error:

@@ -147,6 +147,10 @@ class AuditConfig(Settings):
         description="Whether an answer without any usable claim, by the Proposer's fault, is REFUTED by what "
         "a lookup refutes, and UNSCORED else. Not with error_rate, which needs to know all claims.",
     )
+    refute_by_lookup: bool = Field(
+        default=False,
+        description="Whether a claim that voters support and a lookup refutes is refuted.",
+    )
     refute_unanswerable: bool = Field(
         default=True, description="Whether a query that is known to be unanswerable decides its verdict."
     )

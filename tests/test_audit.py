@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from reward.auditor import audit
+from reward.auditor import audit, recheck
 from reward.config import AuditConfig, SamplingSettings
 from reward.judging.vote import Reason
 from reward.roles.prompts import load_prompts
@@ -320,6 +320,59 @@ def test_of_several_claims_the_disputed_ones_alone_pay_nobody(scripted, picnic) 
     assert result.verdict.reason == "contradicted"
     assert [turn.own_reward for turn in result.trajectories] == [None, -1, -1, -1]
     assert [turn.undisputed_reward for turn in result.trajectories] == [None, 0, 0, -1]
+
+
+BORN = "- Question: When was Ann Lee born? [Answer: 1993]"
+OF_ANOTHER = "1. Evidence: Bea Cox was born in 1993. [Answer: 1993]"
+HER_OWN = "1. Evidence: Ann Lee was born in 1990. [Answer: 1990]"
+STRICT = {"verbatim_evidence": True, "refute_by_lookup": True}
+
+
+@pytest.fixture
+def births() -> RagQuery:
+    documents = (
+        Document(id="ann", text="Ann Lee was born in 1990."),
+        Document(id="bea", text="Bea Cox was born in 1993."),
+    )
+    return RagQuery(id="q2", query="When was Ann Lee born?", documents=documents)
+
+
+def test_what_voters_support_and_a_lookup_refutes_is_refuted_by_setting(scripted, births) -> None:
+    def audited(response: str, claim: str, vote: str, **settings: bool) -> Verdict:
+        return run(births, response, scripted([claim, vote, vote, vote]), **settings).verdict
+
+    wrong = ("Ann Lee was born in 1993.", BORN, OF_ANOTHER)
+    assert audited(*wrong, verbatim_evidence=True).outcome is Outcome.SUPPORTED
+    verdict = audited(*wrong, **STRICT)
+    assert (verdict.outcome, verdict.reward, verdict.reason) == (Outcome.REFUTED, -1, "not_in_documents")
+    assert verdict.claims[0].note.startswith("the voters agree; a lookup refutes it: the documents say it of")
+    assert verdict.claims[0].tally == {"1993": 3} and verdict.claims[0].consensus is None
+    right = ("Ann Lee was born in 1990.", BORN.replace("1993", "1990"), HER_OWN)
+    assert audited(*right, **STRICT).outcome is Outcome.SUPPORTED
+
+
+def test_another_checker_is_overruled_by_a_lookup_too(scripted, births) -> None:
+    response, config = "Ann Lee was born in 1993.", AuditConfig(kinds=["number"], **STRICT)
+    first = run(births, response, scripted([BORN, HER_OWN, HER_OWN, HER_OWN]), **STRICT).verdict
+    assert first.reason == "contradicted"
+    other = scripted([OF_ANOTHER] * 3)
+    again = asyncio.run(recheck(births, response, first, sampler=other, prompts=PROMPTS, config=config))
+    assert again.reason == "not_in_documents"
+
+
+@pytest.mark.parametrize(
+    ("votes", "own", "undisputed"),
+    [
+        ([OF_ANOTHER, OF_ANOTHER, HER_OWN], [-1, -1, -1], [-1, -1, None]),
+        ([HER_OWN, HER_OWN, OF_ANOTHER], [-1, -1, -1], [None, None, -1]),
+        ([ABSENT, BROKEN, OF_ANOTHER], [-1, -1, -1], [None, -1, -1]),
+    ],
+)
+def test_a_vote_for_what_a_lookup_refutes_is_refuted(votes, own, undisputed, scripted, births) -> None:
+    sampler = scripted([BORN, *votes], with_tokens=True)
+    turns = run(births, "Ann Lee was born in 1993.", sampler, **STRICT).trajectories
+    assert [turn.own_reward for turn in turns] == [None, *own]
+    assert [turn.undisputed_reward for turn in turns] == [None, *undisputed]
 
 
 def test_no_trajectories_without_token_ids(scripted, picnic) -> None:

@@ -22,7 +22,7 @@ _WITH_A_MODEL = {"structured": "all"}
 _OF_A_MODEL = {
     *("prompts", "proposer", "checker", "voters", "min_valid_voters", "proposer_retries", "min_claims"),
     *("uncovered", "coverage_penalty", "early_stop", "structured", "max_prompt_tokens", "max_parts"),
-    *("seed", "verbatim_evidence", "refute_without_claims"),
+    *("seed", "verbatim_evidence", "refute_without_claims", "refute_by_lookup"),
 }
 _OF_A_LOOKUP = {"checks"}  # all that a model's audit never looks at
 

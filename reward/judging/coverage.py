@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from reward.claims.clauses import Clauses, fit
 from reward.claims.kind import ClaimKind, Target
 from reward.claims.names import Name, find_names
 from reward.claims.text import sentence_span
-from reward.types import Claim, Span
+from reward.types import Claim, ClaimState, ClaimVerdict, Span
 
 _REACH = 300  # most characters of a sentence on each side of a mention
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -46,6 +46,7 @@ class CoveredClaim:
 
     claim: Claim
     target: Target
+    refuted: ClaimVerdict | None = None  # by a lookup, whatever the voters say
 
     @property
     def kind(self) -> ClaimKind:
@@ -80,6 +81,27 @@ def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> 
         for index, one in enumerate(covered, start=1)
     )
     return Coverage(numbered, tuple(free.spans()), len(claims) - len(covered))
+
+
+def with_lookup(coverage: Coverage, looked_up: Sequence[ClaimVerdict]) -> Coverage:
+    """The coverage, whose claims know what a lookup in the documents refutes.
+
+    Args:
+        coverage: Of a response.
+        looked_up: The claims of `reward.lexical.lexical_audit` on the same response.
+    """
+    refuted = [one for one in looked_up if one.state is not ClaimState.SUPPORTED]
+
+    def of(claim: Claim) -> ClaimVerdict | None:
+        same_kind = (one for one in refuted if one.claim.kind == claim.kind)
+        return next((one for one in same_kind if overlap(one.claim.span, claim.span)), None)
+
+    return replace(coverage, claims=tuple(replace(one, refuted=of(one.claim)) for one in coverage.claims))
+
+
+def overlap(a: Span | None, b: Span | None) -> bool:
+    """Whether two spans share a character."""
+    return a is not None and b is not None and a.start < b.end and b.start < a.end
 
 
 def blind_rounds(claims: Sequence[CoveredClaim]) -> list[list[CoveredClaim]]:

@@ -18,8 +18,9 @@ from reward.claims.names.capitals import num_capitalised
 from reward.claims.numbers.digits import VULGAR
 from reward.claims.numbers.starts import num_starts
 from reward.config import AuditConfig, RewardFunction
+from reward.judging.coverage import overlap
 from reward.judging.vote import Reason
-from reward.types import ClaimState, ClaimVerdict, Document, Outcome, Provenance, RagQuery, Span, Verdict
+from reward.types import ClaimState, ClaimVerdict, Document, Outcome, Provenance, RagQuery, Verdict
 
 if TYPE_CHECKING:
     from reward.samplers import SamplerError
@@ -177,7 +178,8 @@ def refuted_by_lookup(verdict: Verdict, looked_up: Verdict, config: AuditConfig)
     refuted = [
         one
         for one in looked_up.claims
-        if one.state is not ClaimState.SUPPORTED and not _overlaps(one.claim.span, borne_out)
+        if one.state is not ClaimState.SUPPORTED
+        and not any(overlap(one.claim.span, span) for span in borne_out)
     ]
     if not refuted:
         return verdict
@@ -190,12 +192,6 @@ def refuted_by_lookup(verdict: Verdict, looked_up: Verdict, config: AuditConfig)
             "detail": f"the audit without a model decided, since the Proposer failed ({failure})",
             "claims": _numbered([*verdict.claims, *refuted]),
         }
-    )
-
-
-def _overlaps(span: Span | None, others: Sequence[Span | None]) -> bool:
-    return span is not None and any(
-        o is not None and span.start < o.end and o.start < span.end for o in others
     )
 
 

@@ -12,7 +12,8 @@ First the voters' consensus on each claim, then the claims together. Nothing aft
 
 A vote whose evidence is in no document counts as "cannot answer" with `verbatim_evidence`. A bare vote
 states a bound ("over 270") only if the document does where its evidence is. Votes are grouped by an
-equivalence, so their order never matters, and a minority never decides.
+equivalence, so their order never matters, and a minority never decides. With `refute_by_lookup` a SUPPORTED
+claim that the lookup refutes takes the lookup's state (`reward.roles.checker.claim_verdicts`).
 
 | the response | outcome | reward, `march` | reward, `paper` |
 |---|---|---|---|

@@ -185,19 +185,30 @@ def _all_decided(
 
 def claim_verdicts(one: Round, config: AuditConfig) -> list[ClaimVerdict]:
     """The verdict on each claim; what not all documents were read for is not known to be in none."""
-    verdicts = []
-    for place, covered in enumerate(one.claims):
-        verdict = vote(
-            covered.claim,
-            [row[place] for row in one.votes],
-            num_valid_needed=config.num_valid_voters_needed,
-            target=covered.target,
-            relative_tolerance=config.relative_tolerance,
-        )
-        if verdict.state is ClaimState.NOT_IN_DOCUMENTS and one.unread:
-            verdict = verdict.model_copy(update={"state": ClaimState.FAILED, "note": UNREAD_NOTE})
-        verdicts.append(verdict)
-    return verdicts
+    return [_refuted(one, _voted(one, place, config), place) for place in range(len(one.claims))]
+
+
+def _voted(one: Round, place: int, config: AuditConfig) -> ClaimVerdict:
+    covered = one.claims[place]
+    verdict = vote(
+        covered.claim,
+        [row[place] for row in one.votes],
+        num_valid_needed=config.num_valid_voters_needed,
+        target=covered.target,
+        relative_tolerance=config.relative_tolerance,
+    )
+    if verdict.state is ClaimState.NOT_IN_DOCUMENTS and one.unread:
+        return verdict.model_copy(update={"state": ClaimState.FAILED, "note": UNREAD_NOTE})
+    return verdict
+
+
+def _refuted(one: Round, verdict: ClaimVerdict, place: int) -> ClaimVerdict:
+    """The verdict, or that of the lookup where it refutes what the voters support."""
+    refuted = one.claims[place].refuted
+    if refuted is None or verdict.state is not ClaimState.SUPPORTED:
+        return verdict
+    note = f"the voters agree; a lookup refutes it{refuted.note and f': {refuted.note}'}"
+    return verdict.model_copy(update={"state": refuted.state, "consensus": refuted.consensus, "note": note})
 
 
 def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) -> list[OwnRewards]:
@@ -207,8 +218,9 @@ def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) 
 
     None where a lone voter would leave them UNSCORED: it wrote nothing readable, or could not read it all.
 
-    A voter that gives the answer by which all voters together contradict a claim is not known to be wrong:
-    its `undisputed` reward is that of the other claims.
+    A voter that gives the answer by which all voters together contradict a claim is not known to be wrong,
+    nor is one that does not support what a lookup refutes: its `undisputed` reward is that of the other
+    claims.
     """
     alone = config.model_copy(update={"voters": 1, "min_valid_voters": None})
 
@@ -219,24 +231,30 @@ def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) 
         return judge(claims, num_uncovered=0, config=alone, any_unread=is_unread).reward
 
     disputing = _disputing(one, config)
-    by_voter = [claim_verdicts(replace(one, votes=(row,)), alone) for row in one.votes]
     own = []
-    for voter, claims in enumerate(by_voter):
-        reward = rewarded(claims)
+    for voter, row in enumerate(one.votes):
+        claims = claim_verdicts(replace(one, votes=(row,)), alone)
         left = [claim for place, claim in enumerate(claims) if unanswerable or voter not in disputing[place]]
+        reward = rewarded(claims)
         undisputed = reward if len(left) == len(claims) else rewarded(left) if left else None
         own.append(OwnRewards(reward, undisputed, tuple(rewarded([claim]) for claim in claims)))
     return own
 
 
 def _disputing(one: Round, config: AuditConfig) -> list[set[int]]:
-    """(Q,) for each claim, who gives the answer by which all voters together contradict it."""
+    """(Q,) for each claim, who gives the answer by which all voters together contradict it, and who does not
+    support what a lookup refutes.
+    """
+    alone = config.model_copy(update={"voters": 1, "min_valid_voters": None})
+    other = (ClaimState.CONTRADICTED, ClaimState.NOT_IN_DOCUMENTS)
     voters: list[set[int]] = []
-    for place, verdict in enumerate(claim_verdicts(one, config)):
-        covered = one.claims[place]
-        gave = gives_majority([row[place] for row in one.votes], covered.target)
-        is_contradicted = verdict.state is ClaimState.CONTRADICTED
-        voters.append({voter for voter, gives in enumerate(gave) if gives and is_contradicted})
+    for place, covered in enumerate(one.claims):
+        disputes = [False] * len(one.votes)
+        if covered.refuted is not None:
+            disputes = [_voted(replace(one, votes=(row,)), place, alone).state in other for row in one.votes]
+        elif _voted(one, place, config).state is ClaimState.CONTRADICTED:
+            disputes = gives_majority([row[place] for row in one.votes], covered.target)
+        voters.append({voter for voter, is_disputing in enumerate(disputes) if is_disputing})
     return voters
 
 
