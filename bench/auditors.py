@@ -5,7 +5,8 @@
 Reads what `march demo` measured on a world: a model's answers, its own errors among them, and the verdict of
 the audit that it does itself. The same answers are looked up. Counted are answers that claim something: of
 those with something wrong in them, and of the others, how many each audit accepts. A lookup cannot see a true
-number in the wrong place; `caught` is how many of the wrong answers that it accepts the model refutes.
+number in the wrong place; `caught` is how many of the wrong answers that it accepts the model refutes. A run
+with `audit.refute_by_lookup` has both in the model's verdict.
 """
 
 from __future__ import annotations
