@@ -37,6 +37,7 @@ from reward.judging.unjudged import (
     check_bounds,
     may_be_looked_up,
     no_claims,
+    numbered,
     refuted_by_lookup,
     says_nothing,
     unscored,
@@ -146,10 +147,11 @@ async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:
 
 
 async def _looked_up(query: RagQuery, response: str, proposal: Proposal, config: AuditConfig) -> Proposal:
-    """The proposal, whose claims know by setting what a lookup refutes."""
+    """The proposal, with what a lookup refutes by setting."""
     if not config.refute_by_lookup:
         return proposal
-    looked_up = await asyncio.to_thread(lexical_audit, query, response, config)
+    looked_at = config.model_copy(update={"kinds": config.refute_by_lookup})
+    looked_up = await asyncio.to_thread(lexical_audit, query, response, looked_at)
     return replace(proposal, coverage=with_lookup(proposal.coverage, looked_up.claims))
 
 
@@ -222,8 +224,9 @@ def _verdict(
     query: RagQuery, proposal: Proposal, rounds: Sequence[Round], means: Means, num_mentions: int
 ) -> Verdict:
     coverage = proposal.coverage
-    claims = [verdict for one in rounds for verdict in claim_verdicts(one, means.config)]
-    claims.sort(key=lambda verdict: verdict.claim.index)
+    voted = [verdict for one in rounds for verdict in claim_verdicts(one, means.config)]
+    voted.sort(key=lambda verdict: verdict.claim.index)
+    claims = numbered([*voted, *coverage.refuted])
     judgement = judge(
         claims,
         num_uncovered=len(coverage.uncovered),
@@ -238,7 +241,7 @@ def _verdict(
         outcome=judgement.outcome,
         reward=judgement.reward,
         reason=judgement.reason,
-        claims=tuple(claims),
+        claims=claims,
         num_mentions=num_mentions,
         uncovered=coverage.uncovered,
         num_dropped_claims=coverage.num_dropped,
@@ -257,12 +260,9 @@ def _coverage_of(first: Verdict, response: str, query: RagQuery, config: AuditCo
     targets = targets_of(answer, kinds_for(config, query, answer))
     together = [one for target in targets for one in [*target.parts, target]]
     by_span = {(one.kind.name, start + one.start, start + one.end): one for one in together}
-    spans = [
-        (c.claim.kind, c.claim.span.start, c.claim.span.end) if c.claim.span else None for c in first.claims
-    ]
+    asked = [found.claim for found in first.voted_claims]
+    spans = [(claim.kind, claim.span.start, claim.span.end) if claim.span else None for claim in asked]
     if not spans or any(span not in by_span for span in spans):
         raise ValueError("first: has no claims, or claims about what this response does not say")
-    claims = [
-        CoveredClaim(c.claim, by_span[span]) for c, span in zip(first.claims, spans, strict=True) if span
-    ]
+    claims = [CoveredClaim(claim, by_span[span]) for claim, span in zip(asked, spans, strict=True) if span]
     return Coverage(tuple(claims), first.uncovered, first.num_dropped_claims)

@@ -20,6 +20,7 @@ from reward.locales import AUTO, usual_of
 
 _Reward = Annotated[float, Field(ge=-1, le=0)]
 _Seed = Annotated[int | None, Field(ge=0, lt=2**62)]
+_KindName = Literal["number", "name", "date"]
 
 
 class Settings(BaseModel):
@@ -72,7 +73,7 @@ class CheckName(StrEnum):
 class AuditConfig(Settings):
     """One audit: the prompts, the voters, the guards and the reward."""
 
-    kinds: tuple[Literal["number", "name", "date"], ...] = Field(
+    kinds: tuple[_KindName, ...] = Field(
         default=("number", "name", "date"),
         min_length=1,
         description="Kinds of claims that are checked. Without date, dates are numbers; the paper has "
@@ -147,9 +148,9 @@ class AuditConfig(Settings):
         description="Whether an answer without any usable claim, by the Proposer's fault, is REFUTED by what "
         "a lookup refutes, and UNSCORED else. Not with error_rate, which needs to know all claims.",
     )
-    refute_by_lookup: bool = Field(
-        default=False,
-        description="Whether a claim that voters support and a lookup refutes is refuted.",
+    refute_by_lookup: tuple[_KindName, ...] = Field(
+        default=(),
+        description="Kinds of what a lookup refutes whatever the voters say, asked about or not.",
     )
     refute_unanswerable: bool = Field(
         default=True, description="Whether a query that is known to be unanswerable decides its verdict."
@@ -206,8 +207,9 @@ class AuditConfig(Settings):
             )
         if not self.reward_refuted < self.reward_supported:
             raise ValueError("reward_refuted: must be below reward_supported")
-        if len(set(self.kinds)) < len(self.kinds):
-            raise ValueError(f"kinds: {list(self.kinds)} names a kind twice; leave it out once")
+        for name in ("kinds", "refute_by_lookup"):
+            if len(set(kinds := getattr(self, name))) < len(kinds):
+                raise ValueError(f"{name}: {list(kinds)} names a kind twice; leave it out once")
         for name in ("reward_no_claims", "reward_abstention", "reward_right_abstention"):
             reward = getattr(self, name)
             if reward is not None and reward > self.reward_supported:

@@ -325,7 +325,7 @@ def test_of_several_claims_the_disputed_ones_alone_pay_nobody(scripted, picnic) 
 BORN = "- Question: When was Ann Lee born? [Answer: 1993]"
 OF_ANOTHER = "1. Evidence: Bea Cox was born in 1993. [Answer: 1993]"
 HER_OWN = "1. Evidence: Ann Lee was born in 1990. [Answer: 1990]"
-STRICT = {"verbatim_evidence": True, "refute_by_lookup": True}
+STRICT = {"verbatim_evidence": True, "refute_by_lookup": ["number", "name", "date"]}
 
 
 @pytest.fixture
@@ -349,6 +349,33 @@ def test_what_voters_support_and_a_lookup_refutes_is_refuted_by_setting(scripted
     assert verdict.claims[0].tally == {"1993": 3} and verdict.claims[0].consensus is None
     right = ("Ann Lee was born in 1990.", BORN.replace("1993", "1990"), HER_OWN)
     assert audited(*right, **STRICT).outcome is Outcome.SUPPORTED
+
+
+def test_a_name_that_nobody_asks_about_is_looked_up(scripted, births) -> None:
+    claim = "- Question: When was Ann Leigh born? [Answer: 1990]"
+
+    def audited(**settings) -> AuditResult:
+        sampler = scripted([claim, HER_OWN, HER_OWN, HER_OWN], with_tokens=True)
+        return run(births, "Ann Leigh was born in 1990.", sampler, **settings)
+
+    assert audited(verbatim_evidence=True).verdict.outcome is Outcome.SUPPORTED
+    result = audited(**STRICT)
+    assert (result.verdict.outcome, result.verdict.reason) == (Outcome.REFUTED, "not_in_documents")
+    assert [(one.claim.index, one.claim.answer) for one in result.verdict.claims] == [
+        (1, "1990"),
+        (2, "Ann Leigh"),
+    ]
+    assert len(result.verdict.voted_claims) == 1
+    assert [turn.own_reward for turn in result.trajectories] == [None, 0, 0, 0]
+
+
+def test_a_lookup_decides_where_no_vote_can_be_read(scripted, births) -> None:
+    for response, outcome in (
+        ("Ann Leigh was born in 1990.", Outcome.REFUTED),
+        ("Ann Lee was born in 1990.", Outcome.UNSCORED),
+    ):
+        unread = scripted([BORN.replace("1993", "1990"), BROKEN, BROKEN, BROKEN])
+        assert run(births, response, unread, **STRICT).verdict.outcome is outcome
 
 
 def test_another_checker_is_overruled_by_a_lookup_too(scripted, births) -> None:

@@ -61,6 +61,7 @@ class Coverage:
     claims: tuple[CoveredClaim, ...]  # numbered from 1 again
     uncovered: tuple[Span, ...]  # atoms without a claim, from left to right
     num_dropped: int  # claims about nothing in the response, or about what is already covered
+    refuted: tuple[ClaimVerdict, ...] = ()  # by a lookup, and no claim is about it
 
 
 def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> Coverage:
@@ -84,24 +85,25 @@ def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> 
 
 
 def with_lookup(coverage: Coverage, looked_up: Sequence[ClaimVerdict]) -> Coverage:
-    """The coverage, whose claims know what a lookup in the documents refutes.
+    """The coverage with what a lookup in the documents refutes, beside the claims about it.
 
     Args:
         coverage: Of a response.
         looked_up: The claims of `reward.lexical.lexical_audit` on the same response.
     """
     refuted = [one for one in looked_up if one.state is not ClaimState.SUPPORTED]
+    claims = tuple(
+        replace(one, refuted=next((found for found in refuted if _is_about(one.claim, found)), None))
+        for one in coverage.claims
+    )
+    unasked = tuple(one for one in refuted if not any(_is_about(c.claim, one) for c in coverage.claims))
+    return replace(coverage, claims=claims, refuted=unasked)
 
-    def of(claim: Claim) -> ClaimVerdict | None:
-        same_kind = (one for one in refuted if one.claim.kind == claim.kind)
-        return next((one for one in same_kind if overlap(one.claim.span, claim.span)), None)
 
-    return replace(coverage, claims=tuple(replace(one, refuted=of(one.claim)) for one in coverage.claims))
-
-
-def overlap(a: Span | None, b: Span | None) -> bool:
-    """Whether two spans share a character."""
-    return a is not None and b is not None and a.start < b.end and b.start < a.end
+def _is_about(claim: Claim, found: ClaimVerdict) -> bool:
+    """Whether a claim is about all of what was looked up; one about its year does not answer for a date."""
+    span, other = claim.span, found.claim.span
+    return span is not None and other is not None and span.start <= other.start and other.end <= span.end
 
 
 def blind_rounds(claims: Sequence[CoveredClaim]) -> list[list[CoveredClaim]]:

@@ -18,9 +18,8 @@ from reward.claims.names.capitals import num_capitalised
 from reward.claims.numbers.digits import VULGAR
 from reward.claims.numbers.starts import num_starts
 from reward.config import AuditConfig, RewardFunction
-from reward.judging.coverage import overlap
 from reward.judging.vote import Reason
-from reward.types import ClaimState, ClaimVerdict, Document, Outcome, Provenance, RagQuery, Verdict
+from reward.types import ClaimState, ClaimVerdict, Document, Outcome, Provenance, RagQuery, Span, Verdict
 
 if TYPE_CHECKING:
     from reward.samplers import SamplerError
@@ -178,8 +177,7 @@ def refuted_by_lookup(verdict: Verdict, looked_up: Verdict, config: AuditConfig)
     refuted = [
         one
         for one in looked_up.claims
-        if one.state is not ClaimState.SUPPORTED
-        and not any(overlap(one.claim.span, span) for span in borne_out)
+        if one.state is not ClaimState.SUPPORTED and not _overlaps(one.claim.span, borne_out)
     ]
     if not refuted:
         return verdict
@@ -190,12 +188,18 @@ def refuted_by_lookup(verdict: Verdict, looked_up: Verdict, config: AuditConfig)
             "reward": config.reward_refuted,
             "reason": Reason.REFUTED_WITHOUT_CLAIMS,
             "detail": f"the audit without a model decided, since the Proposer failed ({failure})",
-            "claims": _numbered([*verdict.claims, *refuted]),
+            "claims": numbered([*verdict.claims, *refuted]),
         }
     )
 
 
-def _numbered(claims: Sequence[ClaimVerdict]) -> tuple[ClaimVerdict, ...]:
+def _overlaps(span: Span | None, others: Sequence[Span | None]) -> bool:
+    return span is not None and any(
+        o is not None and span.start < o.end and o.start < span.end for o in others
+    )
+
+
+def numbered(claims: Sequence[ClaimVerdict]) -> tuple[ClaimVerdict, ...]:
     """The claims with indices from 1 on, in order."""
     return tuple(
         one.model_copy(update={"claim": one.claim.model_copy(update={"index": index})})

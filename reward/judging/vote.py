@@ -12,8 +12,9 @@ First the voters' consensus on each claim, then the claims together. Nothing aft
 
 A vote whose evidence is in no document counts as "cannot answer" with `verbatim_evidence`. A bare vote
 states a bound ("over 270") only if the document does where its evidence is. Votes are grouped by an
-equivalence, so their order never matters, and a minority never decides. With `refute_by_lookup` a SUPPORTED
-claim that the lookup refutes takes the lookup's state (`reward.roles.checker.claim_verdicts`).
+equivalence, so their order never matters, and a minority never decides. What the lookup refutes of the kinds
+in `refute_by_lookup` is refuted (`reward.judging.coverage.with_lookup`): a SUPPORTED claim takes the lookup's
+state, and what no claim is about becomes one.
 
 | the response | outcome | reward, `march` | reward, `paper` |
 |---|---|---|---|
