@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ray.exceptions import RayActorError
 
-from pipeline.settings.canary import CanaryPlan
+from pipeline.settings.canary import CanarySettings
 from pipeline.settings.recipe import load_recipe
 from pipeline.training.canary import Canary, FrozenChecker, canary_metrics
 from reward.auditor import audit, recheck
@@ -134,15 +134,6 @@ def test_what_a_checker_could_not_decide_is_in_no_gap() -> None:
     assert canary_metrics([verdict(YES)], [FAILED]) == {"canary/num_answers": 0, "canary/failed_rate": 1}
 
 
-PLAN = CanaryPlan(
-    answers=2,
-    timeout_s=1,
-    sampler=LocalSamplerConfig(model="m", max_model_len=512),
-    audit=numbers(),
-    seed=0,
-)
-
-
 class Checker:
     """Stands for the Ray actor's handle and remembers what it was asked."""
 
@@ -184,7 +175,8 @@ def test_a_seeded_choice_of_a_steps_answers_with_claims_is_asked_about(
 
 def canary_without_its_actor(folder: Path) -> Canary:
     canary = Canary.__new__(Canary)
-    canary.plan, canary.folder, canary.checker = PLAN, folder / "canary", Checker()
+    canary.settings, canary.seed = CanarySettings(answers=2, timeout_s=1), 0
+    canary.folder, canary.checker = folder / "canary", Checker()
     return canary
 
 
@@ -230,20 +222,19 @@ def test_a_canary_that_died_costs_no_step(
 
 def test_the_frozen_checker_is_the_initial_policy_or_a_server() -> None:
     initial = load_recipe("tiny", ["canary.answers=4"])
-    plan = initial.canary_plan
-    assert plan is not None and isinstance(plan.sampler, LocalSamplerConfig)
-    assert (plan.sampler.model, plan.sampler.max_model_len) == (initial.model_path, initial.max_model_len)
-    assert (plan.answers, plan.audit, plan.num_gpus) == (4, initial.audit, 1)
+    own = initial.canary_sampler
+    assert isinstance(own, LocalSamplerConfig)
+    assert (own.model, own.max_model_len) == (initial.model_path, initial.max_model_len)
     assert initial.num_gpus == load_recipe("tiny").num_gpus + 1
     served = load_recipe("tiny", ["canary={base_url: 'http://host:8000/v1', model_name: judge}"])
-    assert served.canary_plan is not None and served.num_gpus == load_recipe("tiny").num_gpus
-    sampler = served.canary_plan.sampler
+    assert served.num_gpus == load_recipe("tiny").num_gpus
+    sampler = served.canary_sampler
     assert isinstance(sampler, OpenAISamplerConfig) and sampler.base_urls == ("http://host:8000/v1",)
 
 
 @pytest.mark.parametrize("overrides", [[], ["canary.answers=0"]])
 def test_no_canary_unless_asked_for(overrides: list[str]) -> None:
-    assert load_recipe("tiny", overrides).canary_plan is None
+    assert load_recipe("tiny", overrides).canary_sampler is None
 
 
 def test_the_canary_is_no_role_of_the_training() -> None:

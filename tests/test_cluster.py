@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.settings.cluster import ClusterSettings, Colocation, check_gpus
+from pipeline.settings.cluster import ClusterSettings, Colocation
 from pipeline.settings.recipe import load_recipe
 from tests.openrlhf_parser import arguments_of, checked_by_openrlhf, parse_with_openrlhf
 
@@ -92,9 +92,6 @@ def test_gpus_are_counted_as_ray_will_place_them(
         colocate=colocate, num_engines=2, engine_tensor_parallel=2, actor_ranks=4, critic_ranks=2
     )
     assert cluster.num_gpus(critic=critic, reference=reference) == gpus
-    if gpus > 8:
-        with pytest.raises(ValueError, match="so Ray would wait for ever"):
-            check_gpus(cluster, critic=critic, reference=reference)
 
 
 def test_settings_reach_openrlhfs_arguments(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from pipeline.launch.held_out_rows import held_out_file, refuse_trained, write_h
 from pipeline.record.checkpoints import keep_model_of, model_of
 from pipeline.rows import write_made
 from pipeline.settings.guards import GuardSettings
-from pipeline.settings.held_out import HeldOutSettings
 from pipeline.settings.recipe import Recipe, load_recipe
+from pipeline.settings.sources import HeldOutSettings
 from pipeline.training.held_out import (
     HELD_OUT_FOLDER,
     SCORE,

@@ -111,8 +111,8 @@ def _placement(recipe: Recipe) -> Table:
         placed.insert(1, ("reference", cluster.actor_ranks, beside))
     if recipe.has_critic:
         placed.insert(-1, ("critic", cluster.critic_ranks, ""))
-    if recipe.canary_plan and recipe.canary_plan.num_gpus:
-        placed.append(("canary", recipe.canary_plan.num_gpus, ""))
+    if recipe.canary_gpus:
+        placed.append(("canary", recipe.canary_gpus, ""))
     for role, gpus, which in placed:
         table.add_row(role, str(gpus), str(-(-gpus // cluster.gpus_per_node)), which)
     total = recipe.num_gpus

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig, Settings
+from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig, Settings
 
 
 class CanarySettings(Settings):
@@ -36,32 +36,14 @@ class CanarySettings(Settings):
             raise ValueError(f"base_url: {self.base_url!r} is no address; write http://host:port/v1")
         return self
 
-    def plan(self, *, model: str, max_model_len: int, audit: AuditConfig, seed: int) -> CanaryPlan | None:
-        """Returns what the trainer needs to run it, or None when it is off."""
+    def sampler(self, *, model: str, max_model_len: int, seed: int) -> SamplerConfig | None:
+        """Returns what samples the frozen Checker, or None when it is off."""
         if not self.answers:
             return None
-        sampler: SamplerConfig = LocalSamplerConfig(
-            model=model, max_model_len=max_model_len, seed=seed, timeout_s=self.timeout_s
-        )
         if self.base_url and self.model_name:
-            sampler = OpenAISamplerConfig(
+            return OpenAISamplerConfig(
                 base_urls=(self.base_url,), model=self.model_name, timeout_s=self.timeout_s
             )
-        return CanaryPlan(
-            answers=self.answers, timeout_s=self.timeout_s, sampler=sampler, audit=audit, seed=seed
+        return LocalSamplerConfig(
+            model=model, max_model_len=max_model_len, seed=seed, timeout_s=self.timeout_s
         )
-
-
-class CanaryPlan(Settings):
-    """What the trainer needs to run a canary."""
-
-    answers: int
-    timeout_s: float
-    sampler: SamplerConfig
-    audit: AuditConfig = Field(description="The run's own: the same voters, prompts and rules.")
-    seed: int
-
-    @property
-    def num_gpus(self) -> int:
-        """Of the frozen Checker's actor."""
-        return int(self.sampler.kind == "vllm")

@@ -154,27 +154,6 @@ class ClusterSettings(Settings):
         )
 
 
-def check_gpus(cluster: ClusterSettings, *, critic: bool, reference: bool, canary: int = 0) -> None:
-    """Refuses a placement for which Ray would wait for ever, or that gives models of one step other GPUs.
-
-    Raises:
-        ValueError: more GPUs than there are, or a critic that does not lie on the shared GPUs.
-    """
-    needed = cluster.num_gpus(critic=critic, reference=reference) + canary
-    there = cluster.num_nodes * cluster.gpus_per_node
-    if needed > there:
-        raise ValueError(
-            f"cluster: its roles take {needed} GPUs, but {cluster.num_nodes} node(s) x "
-            f"{cluster.gpus_per_node} are {there}, so Ray would wait for ever; lower the ranks or engines, "
-            "colocate, give canary a base_url, or raise num_nodes or gpus_per_node"
-        )
-    if critic and cluster.colocate is Colocation.ALL and cluster.critic_ranks != cluster.actor_ranks:
-        raise ValueError(
-            f"cluster.critic_ranks: {cluster.critic_ranks} differs from actor_ranks {cluster.actor_ranks}; "
-            "with colocate: all they share the same GPUs, so make them equal"
-        )
-
-
 def unreachable_from_nodes(host: str, *, num_nodes: int) -> str | None:
     """Why rollout engines on other nodes cannot reach the reward servers, if they cannot.
 
@@ -186,34 +165,3 @@ def unreachable_from_nodes(host: str, *, num_nodes: int) -> str | None:
         f"reward.host: {host} is this machine alone, but engines on {num_nodes} nodes ask the reward servers "
         "there; set it to this machine's address in the cluster"
     )
-
-
-def check_batches(
-    cluster: ClusterSettings, *, answers: int, rows: int, rollout_micro: int, ppo_micro: int
-) -> None:
-    """Refuses micro-batches that do not go evenly over the ranks.
-
-    Args:
-        cluster: The ranks.
-        answers: Of one PPO step.
-        rows: Trajectories of one PPO step.
-        rollout_micro: Rows of one forward pass.
-        ppo_micro: Rows of one backward pass.
-
-    Raises:
-        ValueError: ragged micro-batches, or fewer than ranks.
-    """
-    for name, size in (("rollout.micro_batch_size", rollout_micro), ("ppo.micro_batch_size", ppo_micro)):
-        for ranks in (cluster.actor_ranks, cluster.critic_ranks):
-            shares = ranks // cluster.ring_attention  # ranks of one ring get the same rows
-            if answers % size or (rows // size) % shares:
-                raise ValueError(
-                    f"{name}: {size} does not divide {answers} answers a step evenly over {shares} rank(s); "
-                    "ragged micro-batches can hang a collective or lose rows, so use a divisor"
-                )
-    if answers // rollout_micro < cluster.actor_ranks // cluster.ring_attention:
-        raise ValueError(
-            f"rollout.micro_batch_size: {rollout_micro} makes {answers // rollout_micro} micro-batches of "
-            f"{answers} answers, fewer than the actor's {cluster.actor_ranks // cluster.ring_attention} "
-            "ranks; OpenRLHF wants one each, so lower it, or raise ring_attention or rollout.batch_size"
-        )

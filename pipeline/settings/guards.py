@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from enum import StrEnum
 from typing import Self
 
@@ -119,22 +118,3 @@ class GuardSettings(Settings):
         """The six that follow a figure over the steps, without those that are off."""
         of_fields = ((name, getattr(self, name)) for name in type(self).model_fields)
         return {name: guard for name, guard in of_fields if isinstance(guard, Guard)}
-
-
-def check_roll_back(settings: GuardSettings, *, every: int, keep: int, max_staleness: int) -> None:
-    """Raises `ValueError` when a guard that rolls back would find its last good checkpoint deleted.
-
-    Args:
-        settings: The guards.
-        every: Steps between checkpoints.
-        keep: Checkpoints that stay.
-        max_staleness: Weight syncs that an answer may be old.
-    """
-    unknown = 1 + max_staleness  # steps until a checkpoint's own answers are judged
-    for name, guard in settings.by_name.items():
-        if guard.action is GuardAction.ROLL_BACK and guard.patience + unknown > every * (keep - 1):
-            raise ValueError(
-                f"guards.{name}.patience: {guard.patience} with checkpoint.every {every} and keep {keep}, so "
-                "the last good checkpoint would be deleted before the guard acts; raise keep to "
-                f"{math.ceil((guard.patience + unknown) / every) + 1} or lower patience"
-            )

@@ -5,13 +5,12 @@ What they do to a batch is in `pipeline.training.advantages` and `pipeline.train
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from reward.config import AuditConfig, Settings
+from reward.config import Settings
 from reward.types import Role
 
 
@@ -192,23 +191,3 @@ class PpoSettings(Settings):
         if self.checker_reward is CheckerReward.EACH_ANSWER:
             roles[Role.CHECKER] = "checker_reward: each_answer"
         return roles
-
-
-def check_credit(ppo: PpoSettings, audit: AuditConfig, train_roles: Sequence[Role]) -> None:
-    """Refuses a Checker's reward that nobody is paid, and a penalty of unknown size.
-
-    Raises:
-        ValueError: credit for votes that are not trained; credit by token where a supported answer is not
-            worth 0.
-    """
-    for said in ppo.credit_by_token.values():
-        if audit.reward_supported:
-            raise ValueError(
-                f"audit.reward_supported: {audit.reward_supported:g} with ppo.{said}, to which what is "
-                "supported is worth 0; set it to 0, and shift rewards by ppo.reward_scalars"
-            )
-    if ppo.checker_credit is not CheckerCredit.ANSWER and Role.CHECKER not in train_roles:
-        raise ValueError(
-            f"ppo.checker_credit: {ppo.checker_credit} pays the Checker's turns, and train_roles leaves the "
-            "Checker out; add it, or set the credit to answer"
-        )

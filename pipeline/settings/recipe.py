@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Literal, Self
 
@@ -17,18 +18,17 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.models.cache import cached
 from pipeline.redaction import refuse_password
-from pipeline.settings.canary import CanaryPlan, CanarySettings
-from pipeline.settings.cluster import ClusterSettings, Colocation, check_batches, check_gpus
+from pipeline.settings.canary import CanarySettings
+from pipeline.settings.cluster import ClusterSettings, Colocation
 from pipeline.settings.estimate import EstimateSettings
-from pipeline.settings.guards import CanaryGuard, GuardSettings, KlGuard, check_roll_back
-from pipeline.settings.held_out import HeldOutSettings, check_held_out
-from pipeline.settings.ppo import AdvantageEstimator, PpoSettings, check_credit
+from pipeline.settings.guards import CanaryGuard, GuardAction, GuardSettings, KlGuard
+from pipeline.settings.ppo import AdvantageEstimator, CheckerCredit, PpoSettings
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
-from pipeline.settings.sources import DataSettings, RewardSettings
+from pipeline.settings.sources import DataSettings, HeldOutSettings, RewardSettings
 from pipeline.settings.tree import explain, read_tree, recipe_file, with_preset
 from pipeline.settings.warmup import WarmupSettings
 from reward.assignments import assign
-from reward.config import AuditConfig, Settings, Structured
+from reward.config import AuditConfig, SamplerConfig, Settings, Structured
 from reward.types import Role
 
 TINY_POLICY = Path(__file__).parents[1] / "tiny" / "checkpoint"
@@ -138,7 +138,18 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _what_is_paid_is_trained(self) -> Self:
-        check_credit(self.ppo, self.audit, self.train_roles)
+        for said in self.ppo.credit_by_token.values():
+            if self.audit.reward_supported:
+                raise ValueError(
+                    f"audit.reward_supported: {self.audit.reward_supported:g} with ppo.{said}, to which what "
+                    "is supported is worth 0; set it to 0, and shift rewards by ppo.reward_scalars"
+                )
+        credit = self.ppo.checker_credit
+        if credit is not CheckerCredit.ANSWER and Role.CHECKER not in self.train_roles:
+            raise ValueError(
+                f"ppo.checker_credit: {credit} pays the Checker's turns, and train_roles leaves the Checker "
+                "out; add it, or set the credit to answer"
+            )
         return self
 
     @model_validator(mode="after")
@@ -165,16 +176,43 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _cluster_can_run_it(self) -> Self:
-        canary = self.canary_plan.num_gpus if self.canary_plan else 0
-        check_gpus(self.cluster, critic=self.has_critic, reference=self.has_reference, canary=canary)
-        check_batches(
-            self.cluster,
-            answers=self.answers_per_step,
-            rows=self.rows_per_step,
-            rollout_micro=self.rollout.micro_batch_size,
-            ppo_micro=self.ppo.micro_batch_size,
-        )
+    def _ray_can_place_it(self) -> Self:
+        cluster = self.cluster
+        there = cluster.num_nodes * cluster.gpus_per_node
+        if self.num_gpus > there:
+            raise ValueError(
+                f"cluster: its roles take {self.num_gpus} GPUs, but {cluster.num_nodes} node(s) x "
+                f"{cluster.gpus_per_node} are {there}, so Ray would wait for ever; lower the ranks or "
+                "engines, colocate, give canary a base_url, or raise num_nodes or gpus_per_node"
+            )
+        is_shared = self.has_critic and cluster.colocate is Colocation.ALL
+        if is_shared and cluster.critic_ranks != cluster.actor_ranks:
+            raise ValueError(
+                f"cluster.critic_ranks: {cluster.critic_ranks} differs from actor_ranks "
+                f"{cluster.actor_ranks}; with colocate: all they share the same GPUs, so make them equal"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _micro_batches_go_evenly_over_ranks(self) -> Self:
+        cluster, answers = self.cluster, self.answers_per_step
+        for name, part in (("rollout", self.rollout), ("ppo", self.ppo)):
+            size = part.micro_batch_size
+            for ranks in (cluster.actor_ranks, cluster.critic_ranks):
+                shares = ranks // cluster.ring_attention  # ranks of one ring get the same rows
+                if answers % size or (self.rows_per_step // size) % shares:
+                    raise ValueError(
+                        f"{name}.micro_batch_size: {size} does not divide {answers} answers a step evenly "
+                        f"over {shares} rank(s); ragged micro-batches can hang a collective or lose rows, so "
+                        "use a divisor"
+                    )
+        size, shares = self.rollout.micro_batch_size, cluster.actor_ranks // cluster.ring_attention
+        if answers // size < shares:
+            raise ValueError(
+                f"rollout.micro_batch_size: {size} makes {answers // size} micro-batches of {answers} "
+                f"answers, fewer than the actor's {shares} ranks; OpenRLHF wants one each, so lower it, or "
+                "raise ring_attention or rollout.batch_size"
+            )
         return self
 
     @model_validator(mode="after")
@@ -197,35 +235,56 @@ class Recipe(Settings):
     @model_validator(mode="after")
     def _guards_have_what_they_need(self) -> Self:
         # The defaults pass: they are in every recipe that was written out, as a run's own is.
-        if self.guards.canary_gap not in (None, CanaryGuard()) and not self.canary_plan:
+        if self.guards.canary_gap not in (None, CanaryGuard()) and not self.canary_sampler:
             raise ValueError("guards.canary_gap: there is no canary to follow; set canary.answers, e.g. to 8")
         if self.guards.kl not in (None, KlGuard()) and not self.ppo.kl_coef:
             raise ValueError("guards.kl: ppo.kl_coef 0 runs no reference to measure it; raise it above 0")
-        checkpoint, staleness = self.checkpoint, self.rollout.max_staleness
-        check_roll_back(self.guards, every=checkpoint.every, keep=checkpoint.keep, max_staleness=staleness)
+        return self
+
+    @model_validator(mode="after")
+    def _a_roll_back_finds_its_checkpoint(self) -> Self:
+        every, keep = self.checkpoint.every, self.checkpoint.keep
+        unknown = 1 + self.rollout.max_staleness  # steps until a checkpoint's own answers are judged
+        for name, guard in self.guards.by_name.items():
+            if guard.action is GuardAction.ROLL_BACK and guard.patience + unknown > every * (keep - 1):
+                raise ValueError(
+                    f"guards.{name}.patience: {guard.patience} with checkpoint.every {every} and keep "
+                    f"{keep}, so the last good checkpoint would be deleted before the guard acts; raise keep "
+                    f"to {math.ceil((guard.patience + unknown) / every) + 1} or lower patience"
+                )
         return self
 
     @model_validator(mode="after")
     def _held_out_rows_can_be_judged(self) -> Self:
-        if self.held_out:
-            staleness = self.rollout.max_staleness
-            check_held_out(self.held_out, self.data, max_staleness=staleness)
+        if self.held_out is None:
+            return self
+        if self.held_out.path is None and not self.data.is_made:
+            raise ValueError(
+                "held_out.path: missing; prepared rows have no held-out part, so give a JSONL file"
+            )
+        if self.rollout.max_staleness:
+            raise ValueError(
+                f"rollout.max_staleness: {self.rollout.max_staleness}, so the engines answer ahead and "
+                "held-out answers would be of no step's weights; set it to 0, or leave held_out out"
+            )
         return self
 
     @property
-    def canary_plan(self) -> CanaryPlan | None:
-        """What the trainer needs to run a canary; None without one."""
+    def canary_sampler(self) -> SamplerConfig | None:
+        """What samples the frozen Checker; None without one."""
         if self.canary is None:
             return None
-        return self.canary.plan(
-            model=self.model_path, max_model_len=self.max_model_len, audit=self.audit, seed=self.seed
-        )
+        return self.canary.sampler(model=self.model_path, max_model_len=self.max_model_len, seed=self.seed)
+
+    @property
+    def canary_gpus(self) -> int:
+        """GPUs of the frozen Checker, where it is no server's."""
+        return int(self.canary_sampler is not None and self.canary_sampler.kind == "vllm")
 
     @property
     def num_gpus(self) -> int:
         """GPUs that the run takes; without CUDA they are logical."""
-        canary = self.canary_plan.num_gpus if self.canary_plan else 0
-        return self.cluster.num_gpus(critic=self.has_critic, reference=self.has_reference) + canary
+        return self.cluster.num_gpus(critic=self.has_critic, reference=self.has_reference) + self.canary_gpus
 
     @property
     def oracle(self) -> Literal["none", "tiny", "wiki"]:

@@ -1,4 +1,4 @@
-"""Where a run's prompts and its rewards come from."""
+"""Where a run's prompts, its held-out rows and its rewards come from."""
 
 from __future__ import annotations
 
@@ -34,6 +34,29 @@ class DataSettings(Settings):
         if self.source == "tiny" and self.max_steps is None:
             raise ValueError("max_steps: missing; worlds are made on the spot, so say how many steps")
         return self
+
+
+class HeldOutSettings(Settings):
+    """Rows that are answered and audited, and never trained on."""
+
+    every: int = Field(default=20, ge=1, description="Steps between two looks; the last step is one, too.")
+    num_rows: int = Field(
+        default=100,
+        ge=1,
+        description="Most queries of a look: of the file's beginning, or of the world's held-out rows. Never "
+        "more than the training has.",
+    )
+    path: Path | None = Field(
+        default=None,
+        description="Plain JSONL (id, query, documents) with `answers` where they are known; the world's own "
+        "held-out rows when left out.",
+    )
+    patience: int | None = Field(
+        default=None,
+        ge=1,
+        description="Looks in a row that were not better than the best, after which the run ends; null: all "
+        "steps are taken.",
+    )
 
 
 class RewardSettings(Settings):

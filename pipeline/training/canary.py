@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.atomic import write_atomically
-from pipeline.settings.canary import CanaryPlan
+from pipeline.settings.recipe import Recipe
+from reward.config import AuditConfig, SamplerConfig
 from reward.judging.vote import WITHOUT_VOTERS
 from reward.types import ClaimState, ClaimVerdict, Outcome, RagQuery, Verdict
 
@@ -43,11 +44,11 @@ class Asked(NamedTuple):
 class FrozenChecker:
     """Runs as a Ray actor."""
 
-    def __init__(self, plan: CanaryPlan) -> None:
+    def __init__(self, sampler: SamplerConfig, audit: AuditConfig) -> None:
         from reward.samplers.make import make_sampler
 
-        self.sampler = make_sampler(plan.sampler)
-        self.audit = plan.audit
+        self.sampler = make_sampler(sampler)
+        self.audit = audit
 
     async def start(self) -> None:
         """Starts the engine, which takes a minute; the first request would, too."""
@@ -65,12 +66,15 @@ class FrozenChecker:
 class Canary:
     """The trainer's side: asks before the update, and hears what was found after it."""
 
-    def __init__(self, plan: CanaryPlan, folder: Path) -> None:
+    def __init__(self, recipe: Recipe, folder: Path) -> None:
         import ray
 
-        self.plan, self.folder, self.step = plan, folder, 0
-        options = {"num_cpus": 0, "num_gpus": plan.num_gpus, "max_restarts": -1}
-        self.checker: Any = ray.remote(FrozenChecker).options(**options).remote(plan)
+        assert recipe.canary is not None and recipe.canary_sampler is not None
+        self.settings, self.seed, self.folder, self.step = recipe.canary, recipe.seed, folder, 0
+        options = {"num_cpus": 0, "num_gpus": recipe.canary_gpus, "max_restarts": -1}
+        checker = ray.remote(FrozenChecker).options(**options)
+        # With the run's own voters, prompts and rules.
+        self.checker: Any = checker.remote(recipe.canary_sampler, recipe.audit)
         self.checker.start.remote()  # while the rest of the run starts
         self.asked: list[Asked] = []
         self.answer: Any = None
@@ -88,8 +92,8 @@ class Canary:
             and sample.rollout.verdict.reason not in WITHOUT_VOTERS
         ]
         self.step = step
-        choice = random.Random(f"{self.plan.seed}/{step}")
-        self.asked = choice.sample(answers, min(self.plan.answers, len(answers)))
+        choice = random.Random(f"{self.seed}/{step}")
+        self.asked = choice.sample(answers, min(self.settings.answers, len(answers)))
         self.answer = self.checker.verdicts.remote(self.asked) if self.asked else None
 
     def metrics(self) -> dict[str, float]:
@@ -100,7 +104,7 @@ class Canary:
         if self.answer is None:
             return {}
         try:
-            frozen = ray.get(self.answer, timeout=self.plan.timeout_s)
+            frozen = ray.get(self.answer, timeout=self.settings.timeout_s)
         except RayError as error:  # a GetTimeoutError is one, too
             logger.warning("the canary failed: %s: %s", type(error).__name__, str(error)[-500:])
             ray.cancel(self.answer)

@@ -29,7 +29,7 @@ from pydantic import TypeAdapter
 from pipeline.record.checkpoints import model_of
 from pipeline.record.rollout_record import RolloutRecord
 from pipeline.record.tracking import read_steps
-from pipeline.settings.held_out import HeldOutSettings
+from pipeline.settings.sources import HeldOutSettings
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.worlds.known import is_right
 from reward.roles.asking import answer_of

@@ -44,10 +44,10 @@ class Watch:
     """Of one run, in the trainer's process; a resumed run goes on with the record of the one before."""
 
     def __init__(self, settings: TrainerSettings) -> None:
-        self.guards = settings.recipe.guards
-        plan = settings.recipe.canary_plan
-        self.canary = Canary(plan, settings.run_dir / "canary") if plan else None
-        self.max_staleness = settings.recipe.rollout.max_staleness
+        recipe = settings.recipe
+        self.guards = recipe.guards
+        self.canary = Canary(recipe, settings.run_dir / "canary") if recipe.canary_sampler else None
+        self.max_staleness = recipe.rollout.max_staleness
         self.steps: list[Mapping[str, float]] = list(read_steps(settings.run_dir))
         self.found: list[Finding] = []
         self.num_quiet = 0  # steps in a row, up to now, with all guards that act within their limits
