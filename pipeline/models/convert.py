@@ -13,7 +13,6 @@ import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,14 +28,6 @@ _NOT_OF_A_TOKENIZER = {
     *("is_local", "local_files_only", "name_or_path"),
 }
 _PROBE = {role: f"{role}-message" for role in ("system", "user", "assistant")}
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """The tokens that a folder's tokenizer and configuration must name."""
-
-    end: str
-    pad: str
 
 
 @contextmanager
@@ -98,8 +89,8 @@ def copy_folder(source: Path, folder: Path) -> None:
             shutil.copyfile(path, folder / path.name)
 
 
-def settle_tokens(folder: Path, *, end: str = "", pad: str = "", needs_system: bool = True) -> Tokens:
-    """Checks the tokenizer of a folder, and writes the end token into it where one is given.
+def settle_tokens(folder: Path, *, end: str = "", pad: str = "", needs_system: bool = True) -> str:
+    """Checks the tokenizer of a folder, writes the tokens into it that it must name, and returns the end.
 
     Args:
         folder: Of the model; its tokenizer and configuration are set right in place.
@@ -123,9 +114,8 @@ def settle_tokens(folder: Path, *, end: str = "", pad: str = "", needs_system: b
             f"the tokenizer's end token is {tokenizer.eos_token!r}, but the chat template ends a turn with "
             f"{written!r}, so no answer would end; add --end-token '{written}'"
         )
-    tokens = Tokens(end=written, pad=tokenizer.pad_token or pad or written)
-    _write_tokens(folder, tokenizer, tokens)
-    return tokens
+    _write_tokens(folder, tokenizer, end=written, pad=tokenizer.pad_token or pad or written)
+    return written
 
 
 def end_of_turn(tokenizer: PreTrainedTokenizerBase, name: str, *, needs_system: bool = True) -> str:
@@ -166,16 +156,15 @@ def _shows_system(tokenizer: PreTrainedTokenizerBase) -> bool:
         return False
 
 
-def _write_tokens(folder: Path, tokenizer: PreTrainedTokenizerBase, tokens: Tokens) -> None:
+def _write_tokens(folder: Path, tokenizer: PreTrainedTokenizerBase, *, end: str, pad: str) -> None:
     """The end and the padding, in every file that generation or training reads them from."""
     path = folder / "tokenizer_config.json"
     known = json.loads(path.read_text(encoding="utf-8"))
     # transformers copies a GGUF's ids there, which are those of the wrong tokens.
     kept = {key: value for key, value in known.items() if key not in _NOT_OF_A_TOKENIZER}
-    _write(path, kept | {"eos_token": tokens.end, "pad_token": tokens.pad})
+    _write(path, kept | {"eos_token": end, "pad_token": pad})
     ids = {
-        "eos_token_id": tokenizer.convert_tokens_to_ids(tokens.end),
-        "pad_token_id": tokenizer.convert_tokens_to_ids(tokens.pad),
+        f"{name}_token_id": tokenizer.convert_tokens_to_ids(one) for name, one in (("eos", end), ("pad", pad))
     }
     _update(folder / "config.json", ids)
     generation = folder / "generation_config.json"

@@ -93,7 +93,7 @@ def _fill(name: str, request: Request, say: Say, folder: Path) -> Origin:
     known = KNOWN.get(name)
     brought = _bring(request, known, folder, say)
     say("checking the tokenizer and the chat template")
-    tokens = convert.settle_tokens(
+    end = convert.settle_tokens(
         folder,
         end=request.end_token or (known.end_token if known else ""),
         pad=known.pad_token if known else "",
@@ -105,7 +105,7 @@ def _fill(name: str, request: Request, say: Say, folder: Path) -> Origin:
         name=name,
         **vars(brought),
         licence=known.licence if known else "",
-        end_token=tokens.end,
+        end_token=end,
         num_parameters=num_parameters,
         dtype=dtype,
         fetched=now(),
@@ -163,11 +163,11 @@ def _from_hub(name: str, revision: str | None, folder: Path, say: Say) -> _Broug
     say(f"downloading {name} from the hub")
     with tempfile.TemporaryDirectory(dir=folder.parent) as parent:
         try:
-            found = sources.from_hub(name, Path(parent), revision=revision)
+            commit = sources.from_hub(name, Path(parent), revision=revision)
         except ConnectionError as error:
             raise ConnectionError(f"{name}: {error}") from error
-        convert.copy_folder(found.folder, folder)
-    return _Brought("hub", name, version=found.commit)
+        convert.copy_folder(Path(parent), folder)
+    return _Brought("hub", name, version=commit)
 
 
 def _from_index(wheel: Wheel, folder: Path, say: Say) -> _Brought:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.models.known import Wheel
@@ -20,16 +19,8 @@ HUB_FILES = ("*.json", "*.safetensors", "*.jinja", "*.model", "*.txt", "LICENSE*
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class HubFiles:
-    """A model of the hub, in a folder."""
-
-    folder: Path
-    commit: str
-
-
-def from_hub(name: str, folder: Path, *, revision: str | None = None) -> HubFiles:
-    """Downloads a model's safetensors and texts, of the commit that the revision is now.
+def from_hub(name: str, folder: Path, *, revision: str | None = None) -> str:
+    """Downloads a model's safetensors and texts, of the commit that the revision is now; returns the commit.
 
     Raises:
         ConnectionError: the hub cannot be reached.
@@ -52,7 +43,7 @@ def from_hub(name: str, folder: Path, *, revision: str | None = None) -> HubFile
         ) from error
     except (OfflineModeIsEnabled, httpx.HTTPError, OSError) as error:
         raise ConnectionError(f"the hub cannot be reached ({_first_line(error)})") from error
-    return HubFiles(folder, str(commit))
+    return str(commit)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,16 +1,10 @@
 """What the tiny checkpoint is and came from: its files with their hashes, and its recipe.
 
-Data first, manifest last, both by rename: a folder without a manifest, or with files that are not the
-manifest's, is no checkpoint.
+The manifest comes last: a folder without one, or with files that are not the manifest's, is no checkpoint.
 """
 
 from __future__ import annotations
 
-import os
-import platform
-import tempfile
-from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import Field, JsonValue
@@ -21,7 +15,6 @@ from reward.offline.files import file_sha256
 from reward.types import Record
 
 MANIFEST = "manifest.json"
-_LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors")
 
 
 class Manifest(Record):
@@ -41,34 +34,16 @@ class Manifest(Record):
         description="Of the shipped ones, over 500 held-out worlds: shares, at temperature 1 if not greedy. "
         "`python -m pipeline.demo.evaluate` measures any.",
     )
-    files: dict[str, str] = Field(description="SHA-256 (hex) by file name, the manifest's own left out.")
+    files: dict[str, str] = Field(
+        default={}, description="SHA-256 (hex) by file name, the manifest's own left out."
+    )
 
 
-def library_versions() -> dict[str, str]:
-    """Versions that can change the bits of a training."""
-    return {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}
-
-
-def publish(
-    folder: Path, write: Callable[[Path], None], describe: Callable[[dict[str, str]], Manifest]
-) -> None:
-    """Writes a checkpoint so that a reader never sees a half of it.
-
-    Args:
-        folder: Where it goes; what an older checkpoint left there under the same names is replaced.
-        write: Puts the files into the empty folder it is given.
-        describe: Makes the manifest from the files' hashes.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as partial:
-        write(Path(partial))
-        files = {path.name: file_sha256(path) for path in sorted(Path(partial).iterdir())}
-        manifest = describe(files)
-        (folder / MANIFEST).unlink(missing_ok=True)
-        for name in files:
-            Path(partial, name).chmod(0o644)  # safetensors makes its file private
-            os.replace(Path(partial, name), folder / name)
-    write_atomically(folder / MANIFEST, manifest.model_dump_json(indent=2, exclude_none=True) + "\n")
+def publish(folder: Path, manifest: Manifest) -> None:
+    """Writes the manifest of the files that lie in a folder, which is a checkpoint from now on."""
+    files = {path.name: file_sha256(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
+    described = manifest.model_copy(update={"files": files})
+    write_atomically(folder / MANIFEST, described.model_dump_json(indent=2, exclude_none=True) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:

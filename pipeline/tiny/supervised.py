@@ -79,8 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse_arguments(words)
     import torch
 
+    from pipeline.models.convert import library_versions
     from pipeline.tiny.initialisation import new_model
-    from pipeline.tiny.manifest import Manifest, library_versions, publish
+    from pipeline.tiny.manifest import MANIFEST, Manifest, publish
     from pipeline.tiny.tokenizer import build_tokenizer
     from pipeline.tiny.training import train
     from reward.roles.prompts import load_prompts
@@ -95,23 +96,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         train(model, tokenizer, prompts, stage)
     model.to(torch.bfloat16)
 
-    def write(folder: Path) -> None:
-        model.save_pretrained(folder)
-        build_tokenizer(base.world).save_pretrained(folder)  # a used one would write its last padding along
-
-    def describe(files: dict[str, str]) -> Manifest:
-        return Manifest(
-            about=ABOUT if len(stages) > 1 else NATURAL,
-            command=shlex.join(["python", "-m", "pipeline.tiny.supervised", *words]),
-            stages=tuple(stages),
-            prompt_digest=prompts.digest,
-            num_parameters=model.num_parameters(),
-            dtype="bfloat16",
-            versions=library_versions(),
-            files=files,
-        )
-
-    publish(options.out, write, describe)
+    (options.out / MANIFEST).unlink(missing_ok=True)
+    model.save_pretrained(options.out)
+    build_tokenizer(base.world).save_pretrained(options.out)  # a used one would write its last padding along
+    manifest = Manifest(
+        about=ABOUT if len(stages) > 1 else NATURAL,
+        command=shlex.join(["python", "-m", "pipeline.tiny.supervised", *words]),
+        stages=tuple(stages),
+        prompt_digest=prompts.digest,
+        num_parameters=model.num_parameters(),
+        dtype="bfloat16",
+        versions=library_versions(),
+    )
+    publish(options.out, manifest)
 
 
 if __name__ == "__main__":
