@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 
 from bench.ablations.compare import Finding
 
-# As pipeline.demo.figures: near the Okabe-Ito palette.
+# Near the Okabe-Ito palette, which most colour-blind people can tell apart.
 _COLOURS = {"yes": "#00805A", "no": "#C44E00", "undecided": "#6B7280"}
 _PENDING, _GRID = "#B6BBC4", "#E5E7EB"
 _STYLE = {"font.family": "DejaVu Sans", "font.size": 10, "svg.hashsalt": "march", "svg.fonttype": "none"}

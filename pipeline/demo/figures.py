@@ -1,8 +1,7 @@
 """A run's curves as one PNG: the reward never without the truth beside it.
 
-Colours are near the Okabe-Ito palette, which most colour-blind people can tell apart; the second line of a
-panel is dashed. Green is the truth and red is what goes wrong unseen. Diamonds are the held-out measurements
-before and after, with 95% intervals.
+Colours are those of a style of matplotlib that most colour-blind people can tell apart, and the second line
+of a panel is dashed. Diamonds are the held-out measurements before and after, with 95% intervals.
 """
 
 from __future__ import annotations
@@ -20,37 +19,15 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from pipeline.demo.evaluation import Estimate
 
-_BLUE, _GREEN, _RED, _ORANGE, _PURPLE, _GREY = [
-    "#0072B2",
-    "#00805A",
-    "#C44E00",
-    "#B37700",
-    "#A8548A",
-    "#6B7280",
-]
 _STYLE = {
-    "axes.edgecolor": "#E5E7EB",
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.grid": True,
     "axes.axisbelow": True,
     "grid.color": "#E5E7EB",
-    "legend.frameon": False,
-    "text.color": "#1F2937",
-    "xtick.color": _GREY,
-    "ytick.color": _GREY,
 }
 _LEAST_TOP, _LEAST_TOP_PERCENT = 1e-3, 0.05  # a curve that stays at zero keeps some air above it
 _PLACES = "AAB;CDE;FGH"  # of the panels
-
-
-@dataclass(frozen=True)
-class Line:
-    """One metric of `steps.jsonl`."""
-
-    key: str
-    label: str
-    colour: str
 
 
 @dataclass(frozen=True)
@@ -58,7 +35,7 @@ class Panel:
     """One small plot over the steps."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: Mapping[str, str]  # metrics of `steps.jsonl`, by their labels
     percent: bool = False
     top: float | None = None  # upper end of the axis, where one is natural
 
@@ -66,57 +43,25 @@ class Panel:
 PANELS = (
     Panel(
         "What the check accepts, and what is true",
-        (
-            Line("audit/supported_rate", "accepted (the reward)", _BLUE),
-            Line("oracle/faithful_rate", "faithful (the truth)", _GREEN),
-        ),
+        {"accepted (the reward)": "audit/supported_rate", "faithful (the truth)": "oracle/faithful_rate"},
         percent=True,
         top=1.0,
     ),
     Panel(
         "Where the check errs",
-        (
-            Line("oracle/false_accept_rate", "false accepts", _RED),
-            Line("oracle/false_reject_rate", "false rejects", _PURPLE),
-        ),
+        {"false accepts": "oracle/false_accept_rate", "false rejects": "oracle/false_reject_rate"},
         percent=True,
     ),
-    Panel(
-        "Checkers' consensus is right",
-        (Line("oracle/consensus_accuracy", "accuracy", _GREEN),),
-        percent=True,
-        top=1.0,
-    ),
-    Panel(
-        "Is less said?",
-        (
-            Line("audit/mentions_per_answer", "mentions", _BLUE),
-            Line("audit/claims_per_answer", "claims", _ORANGE),
-        ),
-    ),
+    Panel("Checkers' consensus is right", {"accuracy": "oracle/consensus_accuracy"}, percent=True, top=1.0),
+    Panel("Is less said?", {"mentions": "audit/mentions_per_answer", "claims": "audit/claims_per_answer"}),
     Panel(
         "Answers without a verdict on numbers",
-        (
-            Line("audit/unscored_rate", "unscored", _GREY),
-            Line("audit/no_claims_rate", "no claims", _RED),
-        ),
+        {"unscored": "audit/unscored_rate", "no claims": "audit/no_claims_rate"},
         percent=True,
     ),
-    Panel(
-        "Distance from the start (KL, nats a token)",
-        (Line("solver/kl", "Solver", _BLUE), Line("checker/kl", "Checker", _ORANGE)),
-    ),
-    Panel(
-        "Length (tokens)",
-        (
-            Line("solver/response_length", "Solver", _BLUE),
-            Line("checker/response_length", "Checker", _ORANGE),
-        ),
-    ),
-    Panel(
-        "Trajectories trained a step",
-        (Line("solver/num_trained", "Solver", _BLUE), Line("checker/num_trained", "Checker", _ORANGE)),
-    ),
+    Panel("Distance from the start (KL, nats a token)", {"Solver": "solver/kl", "Checker": "checker/kl"}),
+    Panel("Length (tokens)", {"Solver": "solver/response_length", "Checker": "checker/response_length"}),
+    Panel("Trajectories trained a step", {"Solver": "solver/num_trained", "Checker": "checker/num_trained"}),
 )
 
 Ends = Mapping[str, tuple[Estimate, Estimate]]
@@ -135,7 +80,7 @@ def draw_curves(steps: Sequence[Mapping[str, float]], path: Path, *, ends: Ends)
     """
     if not steps:
         raise ValueError("steps: there is no finished step, so no curve to draw; train first")
-    with plt.rc_context(_STYLE):
+    with plt.style.context(["petroff10", _STYLE]):
         figure, places = plt.subplot_mosaic(_PLACES, figsize=(13, 9.6), layout="constrained")
         for axes, panel in zip(places.values(), PANELS, strict=True):
             _draw_panel(axes, panel, steps, ends)
@@ -147,13 +92,13 @@ def draw_curves(steps: Sequence[Mapping[str, float]], path: Path, *, ends: Ends)
 def _draw_panel(axes: Any, panel: Panel, steps: Sequence[Mapping[str, float]], ends: Ends) -> None:
     axes.set_title(panel.title, loc="left", fontsize=11, fontweight="bold")
     x = [row["step"] for row in steps]
-    for place, line in enumerate(panel.lines):
-        y = [row.get(line.key, float("nan")) for row in steps]
-        axes.plot(x, y, color=line.colour, label=line.label, linewidth=1.8, linestyle="--" if place else "-")
+    for place, (label, key) in enumerate(panel.lines.items()):
+        y = [row.get(key, float("nan")) for row in steps]
+        (line,) = axes.plot(x, y, label=label, linewidth=1.8, linestyle="--" if place else "-")
         beside = (1 + 1.5 * place) * 0.02 * x[-1]  # a diamond is beside the curve, not on it
-        for at, estimate in zip((-beside, x[-1] + beside), ends.get(line.key, ()), strict=False):
+        for at, estimate in zip((-beside, x[-1] + beside), ends.get(key, ()), strict=False):
             reach = [[estimate.value - estimate.low], [estimate.high - estimate.value]]
-            style = {"color": line.colour, "fmt": "D", "markersize": 7, "markeredgecolor": "white"}
+            style = {"color": line.get_color(), "fmt": "D", "markersize": 7, "markeredgecolor": "white"}
             axes.errorbar(at, estimate.value, yerr=reach, capsize=2.5, clip_on=False, zorder=3, **style)
     least = _LEAST_TOP_PERCENT if panel.percent else _LEAST_TOP
     # From zero, so that a small change looks small.

@@ -72,7 +72,7 @@ def run_demo(
             console, run_dir, seed=seed, steps=loaded.data.max_steps, recipe=recipe, num_rows=num_rows
         )
         return 0
-    check_machine(loaded, run_dir)
+    run_dir.mkdir(parents=True, exist_ok=True)
     if is_warmed_up_first(loaded):
         say_what_it_takes(console, loaded, num_rows)
         with _timed(run_dir, "warmup"):
@@ -81,25 +81,6 @@ def run_demo(
         loaded = load_recipe(recipe, given)
     _run(console, recipe, loaded, run_dir, given, num_rows)
     return 0
-
-
-def check_machine(recipe: Recipe, run_dir: Path) -> None:
-    """Finds out in a second what would otherwise fail after minutes.
-
-    Raises:
-        ValueError: a run folder that cannot be written.
-        FileNotFoundError: no start model.
-    """
-    if recipe.oracle == "tiny" and not (Path(recipe.model_path) / "config.json").is_file():
-        raise FileNotFoundError(
-            f"model: {recipe.model_path} has no config.json; the start model comes with the repository, so "
-            "check it out again"
-        )
-    try:
-        run_dir.mkdir(parents=True, exist_ok=True)
-        write_atomically(run_dir / _PHASES_FILE, json.dumps(_phases(run_dir)) + "\n")
-    except OSError as error:
-        raise ValueError(f"run_dir: {run_dir} cannot be written ({error.strerror}); use another") from error
 
 
 def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
