@@ -55,6 +55,4 @@ def checked_by_openrlhf(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -
 
 def arguments_of(recipe: Recipe, num_rows: int = 100_000, cuda: bool = False) -> list[str]:
     """A recipe's arguments, with paths that nobody reads."""
-    return openrlhf_arguments(
-        recipe, rows=Path("rows.jsonl"), num_rows=num_rows, checkpoints=Path("c"), output=Path("m"), cuda=cuda
-    )
+    return openrlhf_arguments(recipe, Path("run"), rows=Path("rows.jsonl"), num_rows=num_rows, cuda=cuda)

@@ -17,9 +17,7 @@ from tests.serving import KEY, RESPONSE, SAMPLER, TOKEN, PicnicSampler, Serving
 @pytest.mark.parametrize("name", sorted(path.stem for path in RECIPES.glob("*.yaml")))
 def test_row_12_no_recipe_adds_the_score_of_a_learned_reward_model(name: str) -> None:
     recipe = load_recipe(name)
-    arguments = openrlhf_arguments(
-        recipe, rows=Path("rows"), num_rows=100_000, checkpoints=Path("c"), output=Path("m"), cuda=False
-    )
+    arguments = openrlhf_arguments(recipe, Path("run"), rows=Path("rows"), num_rows=100_000, cuda=False)
     assert "--train.agent_func_path" in arguments  # the audit's verdict is the reward
     assert not {"--reward.model_name_or_path", "--reward.remote_url"} & set(arguments)
 

@@ -81,14 +81,8 @@ def stock(folder: Path, rows: Path, sampler: OpenAISamplerConfig) -> dict[str, l
     folder.mkdir()
     command = server_command(folder / "server.json", sampler=sampler, audit_log=folder / "audit.jsonl")
     server = Supervised(command, environment(MARCH_REWARD_TOKEN=TOKEN))
-    line = openrlhf_arguments(
-        recipe,
-        rows=rows,
-        num_rows=len(rows.read_text().splitlines()),
-        checkpoints=folder / "ckpt",
-        output=folder / "model",
-        cuda=False,
-    )
+    num_rows = len(rows.read_text().splitlines())
+    line = openrlhf_arguments(recipe, folder, rows=rows, num_rows=num_rows, cuda=False)
     agent = line.index("--train.agent_func_path")
     training = StockTraining(folder, server.url, [*line[:agent], *line[agent + 2 :]])
     try:

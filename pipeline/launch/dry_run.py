@@ -17,7 +17,6 @@ from rich.table import Table
 from pipeline.estimate.memory import GIB, RoleMemory
 from pipeline.estimate.plan import Estimate, estimate
 from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
-from pipeline.launch.held_out_rows import held_out_file
 from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.rows import rows_file
@@ -80,15 +79,8 @@ def _show_warnings(warnings: tuple[str, ...], console: Console) -> None:
 
 def command(recipe: Recipe, folder: Path, *, num_rows: int, cuda: bool = True) -> str:
     """Returns OpenRLHF's command."""
-    arguments = openrlhf_arguments(
-        recipe,
-        rows=rows_file(recipe, folder),
-        num_rows=num_rows,
-        checkpoints=folder / "checkpoints",
-        output=folder / "model",
-        cuda=cuda,
-        held_out=held_out_file(recipe, folder),
-    )
+    rows = rows_file(recipe, folder)
+    arguments = openrlhf_arguments(recipe, folder, rows=rows, num_rows=num_rows, cuda=cuda)
     return "python -m openrlhf.cli.train_ppo_ray " + shlex.join(arguments)
 
 

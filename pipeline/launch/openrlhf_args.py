@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipeline.launch.held_out_rows import held_out_file
 from pipeline.rows import num_steps
 from pipeline.settings.cluster import Colocation, LoraSettings
 from pipeline.settings.ppo import CorrectionSettings, OptimizerSettings
@@ -16,26 +17,15 @@ from pipeline.settings.recipe import Recipe
 AGENT_FILE = Path(__file__).parents[1] / "training" / "agent.py"
 
 
-def openrlhf_arguments(
-    recipe: Recipe,
-    *,
-    rows: Path,
-    num_rows: int,
-    checkpoints: Path,
-    output: Path,
-    cuda: bool,
-    held_out: Path | None = None,
-) -> list[str]:
+def openrlhf_arguments(recipe: Recipe, folder: Path, *, rows: Path, num_rows: int, cuda: bool) -> list[str]:
     """Returns the arguments of `openrlhf.cli.train_ppo_ray` for a run.
 
     Args:
         recipe: the run.
+        folder: of the run: for checkpoints, the final model and the held-out rows.
         rows: the JSONL that `pipeline.data.prepare` wrote.
         num_rows: its rows.
-        checkpoints: folder to save to and resume from.
-        output: folder of the final Hugging Face model.
         cuda: whether this machine has an NVIDIA GPU; without one the weights travel over gloo.
-        held_out: the JSONL of the held-out rows, if there are any; when they are answered our trainer says.
     """
     max_steps = num_steps(recipe, num_rows)
     pairs = (
@@ -49,14 +39,14 @@ def openrlhf_arguments(
             "data.input_key": "input",
             "data.label_key": "label",
             "data.max_samples": max_steps * recipe.rollout.batch_size,
-            "ckpt.path": checkpoints,
-            "ckpt.output_dir": output,
+            "ckpt.path": folder / "checkpoints",
+            "ckpt.output_dir": folder / "model",
             "ckpt.save_steps": recipe.checkpoint.every,
             "ckpt.max_num": recipe.checkpoint.keep,
             "ckpt.best_metric_key": "none",
         }
     )
-    if held_out:
+    if held_out := held_out_file(recipe, folder):  # when they are answered our trainer says
         pairs["eval.dataset"] = held_out
     arguments = [part for key, value in pairs.items() for part in (f"--{key}", str(value))]
     arguments += lora_arguments(recipe.cluster.lora) + _correction(recipe.ppo.correction)

@@ -19,7 +19,6 @@ from pipeline import cpu
 from pipeline.launch import ray_worker
 from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
 from pipeline.launch.cpu_speed import for_cpus, threads_of
-from pipeline.launch.held_out_rows import held_out_file
 from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.ray_start import demand_token, start_ray
 from pipeline.launch.reward_servers import (
@@ -106,15 +105,7 @@ def _run_command_line(state: RunState, folder: Path, *, cuda: bool) -> None:
     from pipeline.training.trainer import MarchTrainer
     from pipeline.training.trainer_async import MarchAsyncTrainer
 
-    arguments = openrlhf_arguments(
-        state.recipe,
-        rows=state.rows,
-        num_rows=state.num_rows,
-        checkpoints=folder / "checkpoints",
-        output=folder / "model",
-        cuda=cuda,
-        held_out=held_out_file(state.recipe, folder),
-    )
+    arguments = openrlhf_arguments(state.recipe, folder, rows=state.rows, num_rows=state.num_rows, cuda=cuda)
     openrlhf.trainer.ppo_trainer.PPOTrainer = ray.remote(MarchTrainer)
     openrlhf.trainer.ppo_trainer_async.PPOTrainerAsync = ray.remote(MarchAsyncTrainer)
     openrlhf.trainer.ray.vllm_engine.RolloutRayActor = ray.remote(max_concurrency=ENGINE_SLOTS)(
