@@ -25,7 +25,7 @@ from pipeline.training.trainer_settings import TrainerSettings
 cpu.install()
 
 from pipeline.training import critic, engine_actor, policy, rendezvous  # noqa: E402
-from pipeline.training.threads import threads_for  # noqa: E402
+from pipeline.training.rendezvous import threads_for  # noqa: E402
 
 AUTO = ["cluster.cpu_threads=auto", "cluster.cpu_dtype=auto"]
 

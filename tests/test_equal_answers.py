@@ -8,7 +8,7 @@ from pipeline.settings.ppo import AdvantageEstimator, PpoSettings
 from reward.types import Role, Trajectory
 from tests.experience_rows import Experience, Generator, Maker, answer, rows_of, trained, turn
 
-from pipeline.training.equal_answers import share_turns  # isort: skip
+from pipeline.training.step_answers import share_turns  # isort: skip
 
 RLOO = PpoSettings(estimator=AdvantageEstimator.RLOO, gamma=1.0, kl_coef=0.0)
 

@@ -6,7 +6,7 @@ from pipeline.settings.recipe import load_recipe
 from reward.types import Outcome
 
 from tests.experience_rows import Experience, answer  # isort: skip
-from pipeline.training.saying_less import refuse_less  # isort: skip
+from pipeline.training.step_answers import refuse_less  # isort: skip
 
 
 def said(reward: float | None, mentions: int, query: str = "q") -> Experience:

@@ -18,7 +18,7 @@ cpu.install()
 from pipeline.record.metrics import sampler_gap  # noqa: E402
 from pipeline.record.rollout_record import RolloutRecord  # noqa: E402
 from pipeline.training import trainer_async  # noqa: E402
-from pipeline.training.staleness import mask_stale, staleness  # noqa: E402
+from pipeline.training.step_answers import mask_stale, staleness  # noqa: E402
 
 
 def aged(reward: float | None, **versions: tuple[int, ...]) -> Experience:

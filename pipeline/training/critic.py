@@ -9,8 +9,7 @@ from openrlhf.trainer.ray.ppo_critic import CriticModelActor as _RayCriticModelA
 from openrlhf.trainer.ray.ppo_critic import CriticPPOTrainer
 
 from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
-from pipeline.training.rendezvous import HoldsItsPort
-from pipeline.training.threads import threads_for
+from pipeline.training.rendezvous import HoldsItsPort, threads_for
 from pipeline.training.trainer_settings import TrainerSettings
 
 PlainCriticModelActor: Any = _RayCriticModelActor.__ray_metadata__.modified_class  # before @ray.remote

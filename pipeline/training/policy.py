@@ -20,9 +20,8 @@ from openrlhf.utils.distributed_util import torch_dist_barrier_and_cuda_sync
 
 from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
 from pipeline.training.lora import merged_actor, save_merged
-from pipeline.training.rendezvous import HoldsItsPort
+from pipeline.training.rendezvous import HoldsItsPort, threads_for
 from pipeline.training.response_logits import with_response_logits
-from pipeline.training.threads import threads_for
 from pipeline.training.trainer_settings import TrainerSettings
 
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too

@@ -1,4 +1,5 @@
-"""OpenRLHF's model actors, whose port of rendezvous is still theirs when they meet.
+"""What all of OpenRLHF's model actors get: a port of rendezvous that is still theirs when they meet, and
+threads by phase of a step (`pipeline.cpu.speed` shares them out).
 
 The actor of rank 0 finds a free port when it is made, and torch listens on it when the models load: after
 all engines have started, half a minute later on a CPU and minutes later with a large model. OpenRLHF holds
@@ -8,16 +9,30 @@ nothing meanwhile, so another process's connection may get the port, and the run
 from __future__ import annotations
 
 import socket
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
 
+import torch
 from openrlhf.trainer.ray.launcher import ReferenceModelActor as _RayReferenceModelActor
 
 from pipeline.ports import hold_port
 from pipeline.training.response_logits import with_response_logits
-from pipeline.training.threads import threads_for
+from pipeline.training.trainer_settings import TrainerSettings
 
 # The class before @ray.remote.
 PlainReferenceModelActor: Any = _RayReferenceModelActor.__ray_metadata__.modified_class
+
+
+@contextmanager
+def threads_for(phase: Literal["scoring", "update"]) -> Iterator[None]:
+    """Has torch compute with the threads of a phase; where none are named, as on GPUs, changes nothing."""
+    threads, before = TrainerSettings.from_environment().threads, torch.get_num_threads()
+    torch.set_num_threads(getattr(threads, phase) if threads else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class HoldsItsPort:

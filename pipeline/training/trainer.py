@@ -24,12 +24,10 @@ from pipeline.record.metrics import Stopwatch, step_metrics
 from pipeline.record.tracking import StepLog, read_steps
 from pipeline.training.engine_actor import wait_for_engines
 from pipeline.training.engines import NAMESPACE, EngineRegistry
-from pipeline.training.equal_answers import share_turns
 from pipeline.training.experience import MarchExperienceMaker, MarchSamplesGenerator
 from pipeline.training.held_out import HeldOut
 from pipeline.training.lora import UnadaptedPolicy
-from pipeline.training.saying_less import refuse_less
-from pipeline.training.staleness import mask_stale, staleness
+from pipeline.training.step_answers import mask_stale, refuse_less, share_turns, staleness
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.training.watch import Watch
 from reward.types import Outcome, RagQuery
