@@ -16,7 +16,6 @@ from pipeline.demo import run as demo
 from pipeline.demo.evaluate import setup_for
 from pipeline.demo.evaluation import MEASURES, Evaluation, Example, JudgedAnswer, rate, summarise
 from pipeline.demo.figures import PANELS, draw_curves
-from pipeline.demo.measure import EvaluationFailedError
 from pipeline.demo.report import Piece, describe, find, mark_values, render_page
 from pipeline.demo.summary import Summary
 from pipeline.record.mlflow_sender import kept_status
@@ -342,7 +341,7 @@ def test_a_measurement_of_other_worlds_is_made_again(stage: Stage) -> None:
 
 def test_a_failed_measurement_says_where_its_log_is(stage: Stage) -> None:
     stage.measuring_fails = True
-    with pytest.raises(EvaluationFailedError, match=r"runs/demo/evaluate\.log"):
+    with pytest.raises(TrainingFailedError, match=r"runs/demo/evaluate\.log"):
         demo.run_demo(run_dir=Path("runs/demo"), seed=0, steps=4)
     assert stage.num_trainings == 0
 

@@ -250,13 +250,7 @@ def ratio(parts: Sequence[float], wholes: Sequence[float]) -> Estimate | None:
 
 
 def difference(before: Sequence[bool], after: Sequence[bool]) -> Estimate:
-    """Returns how much a rate rose from one measurement to another of the same rows, in the same order.
-
-    Raises:
-        ValueError: the two are not of equal length, so they cannot be of the same rows.
-    """
-    if len(before) != len(after):
-        raise ValueError(f"before: {len(before)} rows, after: {len(after)}; measure the same rows twice")
+    """Returns how much a rate rose from one measurement to another of the same rows, in the same order."""
     changes = [float(new) - float(old) for old, new in zip(before, after, strict=True)]
     estimate = ratio(changes, [1.0] * len(changes))
     assert estimate is not None, "no rows"

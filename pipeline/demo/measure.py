@@ -21,10 +21,6 @@ _JUDGED = re.compile(rb"judged (\d+)\n?")
 _SAID_EVERY = 50  # rows, where nobody watches a terminal
 
 
-class EvaluationFailedError(TrainingFailedError):
-    """A run stopped while a model was measured; the message says where the log is."""
-
-
 def measured(
     console: Console, setup: EvaluationSetup, out: Path, *, recipe: str, overrides: Sequence[str], shown: str
 ) -> Evaluation:
@@ -39,7 +35,7 @@ def measured(
         shown: The model, as a user would type it.
 
     Raises:
-        EvaluationFailedError: the process failed; its log is beside `out`.
+        TrainingFailedError: the process failed; its log is beside `out`.
     """
     if (found := read_evaluation(out)) is not None and found.setup == setup:
         return found
@@ -51,7 +47,7 @@ def measured(
     found = read_evaluation(out)
     if code != 0 or found is None:
         log = out.parent / LOG_FILE
-        raise EvaluationFailedError(
+        raise TrainingFailedError(
             f"{label} ended with code {code} (log: {log}; the same command resumes the demo)"
         )
     assert found.setup == setup, f"{out.name}: measured {found.setup}, asked for {setup}"
