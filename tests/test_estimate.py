@@ -9,9 +9,8 @@ import pytest
 
 from pipeline.data.prepare import Manifest
 from pipeline.estimate.dimensions import dimensions_of
-from pipeline.estimate.memory import GIB, activation_bytes, memory
+from pipeline.estimate.memory import GIB, activation_bytes, memory, storage
 from pipeline.estimate.plan import estimate
-from pipeline.estimate.storage import storage
 from pipeline.estimate.time import forward_flops, training_factor
 from pipeline.estimate.workload import workload
 from pipeline.settings.recipe import TINY_POLICY, Recipe, load_recipe

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.estimate.dimensions import Dimensions, dimensions_of
-from pipeline.estimate.memory import Memory, memory
-from pipeline.estimate.storage import Storage, storage
+from pipeline.estimate.memory import Memory, Storage, memory, storage
 from pipeline.estimate.time import StepTime, step_time
 from pipeline.estimate.workload import Workload, workload
 from pipeline.rows import num_steps
