@@ -116,7 +116,7 @@ def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:
     path = folder / RUN_FILE
     if path.is_file():
         return _go_on(RunState.model_validate_json(path.read_text()), path, recipe, asked)
-    from pipeline.record.tracking import flatten, start_mlflow_run
+    from pipeline.record.tracking import start_mlflow_run
 
     rows, num_rows = rows_file(recipe, folder), planned_rows(recipe)
     if recipe.data.is_made:
@@ -129,7 +129,7 @@ def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:
         artifact_root=folder.parent / "mlartifacts",
         experiment=recipe.tracking.experiment,
         name=folder.name,
-        params=flatten(recipe.model_dump(mode="json")) | {"recipe_digest": recipe.digest},
+        params=recipe.model_dump(mode="json") | {"recipe_digest": recipe.digest},
     )
     state = RunState(
         recipe=recipe,

@@ -17,7 +17,7 @@ from pipeline.evaluate.compare import figure_lines
 from pipeline.evaluate.plan import ITEMS_FILE, EvaluationJob
 from pipeline.evaluate.results import Manifest
 from pipeline.evaluate.weights import refuse_pickles
-from pipeline.record.tracking import flatten, reached, start_mlflow_run
+from pipeline.record.tracking import reached, start_mlflow_run
 from reward.offline.files import file_sha256, replace_file
 
 LOGGED_FILE = "mlflow.json"
@@ -51,7 +51,7 @@ def log_evaluation(
         artifact_root=job.out / "mlflow-artifacts",
         experiment=_EXPERIMENT,
         name=Path(manifest.model).name,
-        params=flatten(dict(manifest.settings)) | {"settings_sha256": manifest.settings_sha256},
+        params={**manifest.settings, "settings_sha256": manifest.settings_sha256},
     )
     with reached(uri, "--mlflow", fix="fix the address or the run") as client:
         now = int(time.time() * 1000)

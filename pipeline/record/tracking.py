@@ -21,6 +21,7 @@ from pydantic import Field
 from pipeline.atomic import write_atomically
 from pipeline.record.rollout_files import drop_rollouts_after, rollouts_file, write_rollouts
 from pipeline.record.rollout_rows import TrainedAnswer, rollout_rows
+from pipeline.settings.tree import flatten
 from reward.config import Settings
 
 RUN_FILE, STEPS_FILE, SENT_FILE = "run.json", "steps.jsonl", "mlflow.json"
@@ -117,6 +118,8 @@ def start_mlflow_run(
 ) -> str:
     """Creates an MLflow run and returns its id; makes the experiment when there is none.
 
+    Nested parameters get dotted names.
+
     Raises:
         ValueError: MLflow cannot be reached, or is an SQLite file on a network file system.
     """
@@ -130,7 +133,7 @@ def start_mlflow_run(
             found.experiment_id if found else client.create_experiment(experiment, artifact_location=location)
         )
         run = client.create_run(experiment_id, run_name=name)
-        shown = [Param(key, str(value)[:6000]) for key, value in params.items()]
+        shown = [Param(key, str(value)[:6000]) for key, value in flatten(params).items()]
         client.log_batch(run.info.run_id, params=shown)
     return str(run.info.run_id)
 
@@ -176,14 +179,3 @@ def link_lineage(tracking_uri: str, run_id: str, *, address: str, page: str) -> 
     with reached(tracking_uri, f"run {run_id}", fix="the same command tries again") as client:
         client.set_tag(run_id, LINEAGE_RUN_TAG, address)
         client.log_text(run_id, page, LINEAGE_PAGE)
-
-
-def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Turns nested settings into dotted parameter names."""
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat

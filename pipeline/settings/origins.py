@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pipeline.settings.recipe import load_recipe
-from pipeline.settings.tree import RECIPES, layers, preset_layer, recipe_file
+from pipeline.settings.tree import RECIPES, flatten, layers, preset_layer, recipe_file
 from reward.assignments import assign
 
 DEFAULT = "default"
@@ -40,12 +40,8 @@ def settings_with_origins(name_or_path: str, overrides: Sequence[str] = ()) -> l
         weakest_first.insert(0, (f"preset {recipe.preset}", preset_layer(recipe.preset)))
     strongest_first = weakest_first[::-1]
     return [
-        Setting(
-            ".".join(path),
-            value,
-            next((name for name, tree in strongest_first if _says(tree, path)), DEFAULT),
-        )
-        for path, value in _leaves(recipe.model_dump(mode="json"))
+        Setting(key, value, next((name for name, tree in strongest_first if _says(tree, key)), DEFAULT))
+        for key, value in flatten(recipe.model_dump(mode="json")).items()
     ]
 
 
@@ -53,20 +49,12 @@ def _name_of(file: Path) -> str:
     return f"recipe {file.stem}" if file.resolve().parent == RECIPES else str(file)
 
 
-def _leaves(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping) and value:
-            yield from _leaves(value, (*above, key))
-        else:
-            yield (*above, key), value
-
-
-def _says(tree: Any, path: Sequence[str]) -> bool:
+def _says(tree: Any, key: str) -> bool:
     """Whether a layer decides a setting: by its key, or by a value in the place of a group above it."""
-    for key in path:
+    for part in key.split("."):
         if not isinstance(tree, Mapping):
             return True
-        if key not in tree:
+        if part not in tree:
             return False
-        tree = tree[key]
+        tree = tree[part]
     return True

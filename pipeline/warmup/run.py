@@ -33,7 +33,7 @@ from pipeline.models.cache import require_model
 from pipeline.ports import hold_port
 from pipeline.record.mlflow_sender import kept_status
 from pipeline.record.run import RESULT_FILE, TrainingFailedError
-from pipeline.record.tracking import RUN_FILE, drop_steps_after, flatten, read_steps, start_mlflow_run
+from pipeline.record.tracking import RUN_FILE, drop_steps_after, read_steps, start_mlflow_run
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE, Prepared, prepare
 from reward.config import Settings
@@ -136,7 +136,7 @@ def _open_run(recipe: Recipe, prepared: Prepared, folder: Path) -> WarmupState:
             )
         return state
     uri = recipe.tracking.uri or f"sqlite:///{folder.parent / 'mlflow.db'}"
-    params = flatten(recipe.model_dump(mode="json", include={"name", "model", "seed", "warmup", "data"}))
+    params = recipe.model_dump(mode="json", include={"name", "model", "seed", "warmup", "data"})
     run_id = start_mlflow_run(
         tracking_uri=uri,
         artifact_root=folder.parent / "mlartifacts",
