@@ -30,9 +30,10 @@ from tests.supervised import environment
 
 ROOT = Path(__file__).parents[1]
 MARCH = [sys.executable, "-c", "from orchestration.cli import main; main()"]
+BATCH = 8
 SMALLEST = (
     "data.max_steps=1",
-    "rollout.batch_size=8",
+    f"rollout.batch_size={BATCH}",
     "rollout.samples_per_query=2",
     "rollout.micro_batch_size=8",
     "ppo.micro_batch_size=8",

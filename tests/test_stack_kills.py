@@ -26,7 +26,7 @@ from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage
 from pipeline.record.tracking import read_steps
 from tests.march_training import assert_asked_in_order
-from tests.retrain_process import copy_tree, outputs_of, write_small_job
+from tests.retrain_process import BATCH, copy_tree, outputs_of, write_small_job
 from tests.schedule_jobs import wait_until
 from tests.stack_process import Stack, make_stack
 
@@ -175,6 +175,7 @@ def test_the_schedule_is_killed_with_its_retraining(place: Place) -> None:
     kill_and_restart(place.stack, "schedule")
     wait_until(lambda: place.record("scheduled").is_closed, "it never ends", 300)
     assert_as_if_undisturbed(place, "scheduled")
+    place.stack.kill("schedule")  # which else looks every minute whether the job of the next test is due
 
 
 def test_what_a_retraining_does_not_need_is_killed(place: Place) -> None:
@@ -207,4 +208,4 @@ def test_every_service_is_killed_in_turn_during_a_real_training(place: Place) ->
     (run,), (rows,) = place.work.glob("train-*/run"), place.work.glob("rows-*")
     (run / "data").symlink_to(rows)
     assert [row["step"] for row in read_steps(run)] == [1]
-    assert_asked_in_order(run, steps=1, batch=16)
+    assert_asked_in_order(run, steps=1, batch=BATCH)
