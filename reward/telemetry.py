@@ -35,7 +35,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from reward.config import SamplingSettings
 from reward.provenance import package_version
-from reward.types import Outcome, Role, SampleGroup, TokenUse, Verdict
+from reward.types import Outcome, Role, SampleGroup, Verdict
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
@@ -232,23 +232,14 @@ def record_verdict(span: Span, verdict: Verdict) -> None:
         fail(span, verdict.reason)
 
 
-def use_of(group: SampleGroup) -> TokenUse | None:
-    """Tokens of a request, by what its sampler says or else by the ids that it gives; None without either."""
-    if group.use is not None or group.prompt_token_ids is None:
-        return group.use
-    samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one is listed n times
-    num_completion = sum(len(sample.token_ids or ()) for sample in samples)
-    return TokenUse(num_prompt=len(group.prompt_token_ids), num_completion=num_completion)
-
-
 def record_group(span: Span, group: SampleGroup) -> None:
     """Writes on a span what a sampler gave: tokens, where it gives them, and how its samples ended."""
     if not span.is_recording():
         return
     samples = {id(sample): sample for sample in group.samples}.values()  # a greedy one is listed n times
-    if (use := use_of(group)) is not None:
-        span.set_attribute("gen_ai.usage.input_tokens", use.num_prompt)
-        span.set_attribute("gen_ai.usage.output_tokens", use.num_completion)
+    if group.use is not None:
+        span.set_attribute("gen_ai.usage.input_tokens", group.use.num_prompt)
+        span.set_attribute("gen_ai.usage.output_tokens", group.use.num_completion)
     span.set_attribute("gen_ai.response.finish_reasons", [sample.finish_reason for sample in samples])
     if group.weights_version is not None:
         span.set_attribute("march.weights_version", group.weights_version)

@@ -155,6 +155,12 @@ class TokenUse(Record):
 
     num_prompt: int = Field(ge=0, description="Once, however many completions were asked for.")
     num_completion: int = Field(ge=0, description="Of all completions together.")
+    num_cached: int | None = Field(
+        default=None,
+        ge=0,
+        description="How much of the prompt the engine's prefix cache held, for one of the completions, as "
+        "vLLM reports it; None when it is not known.",
+    )
 
 
 class SampleGroup(Record):
@@ -166,15 +172,6 @@ class SampleGroup(Record):
     )
     weights_version: int | None = Field(
         default=None, description="Count of weight syncs before this request."
-    )
-    num_prompt_tokens: int | None = Field(
-        default=None, ge=0, description="Length of the prompt, from samplers that know what was cached of it."
-    )
-    num_cached_tokens: int | None = Field(
-        default=None,
-        ge=0,
-        description="How much of it the engine's prefix cache held, for one of the completions, as vLLM "
-        "reports it; None when it is not known.",
     )
     use: TokenUse | None = Field(default=None, description="None when the server does not say.")
 

@@ -59,16 +59,15 @@ class RoleSampler:
         if messages[0]["content"] == "proposer":
             text = "- Question: How many euros did the July picnic raise? [Answer: 466]"
         if not self.tells_ids:
-            use = TokenUse(num_prompt=7, num_completion=2 * n)
-            return SampleGroup(samples=(Sample(text=text, finish_reason="stop"),) * n, use=use)
+            alone = Sample(text=text, finish_reason="stop")
+            return SampleGroup(samples=(alone,) * n, use=TokenUse(num_prompt=7, num_completion=2 * n))
         sample = Sample(text=text, finish_reason="stop", token_ids=(5, 6), logprobs=(-0.1, -0.2))
         others = [sample.model_copy(update={"text": f"{text}{' ' * i}"}) for i in range(n)]
         return SampleGroup(
             samples=tuple(others) if self.differs else (sample,) * n,
             prompt_token_ids=(1, 2, 3),
             weights_version=version,
-            num_prompt_tokens=3,
-            num_cached_tokens=self.num_cached,
+            use=TokenUse(num_prompt=3, num_completion=2, num_cached=self.num_cached),
         )
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:

@@ -72,7 +72,7 @@ def test_token_ids_keep_the_end_token_and_the_text_does_not(tokenizer_folder: Pa
     assert (cut.token_ids, cut.text, cut.finish_reason) == ((NUMBER, EUROS), "466 euros", "length")
     assert stopped.logprobs == (-3.0, -3.5, -0.5)
     assert group.prompt_token_ids == PROMPT and group.weights_version == 7
-    assert (group.num_prompt_tokens, group.num_cached_tokens) == (len(PROMPT), 4)
+    assert (group.use.num_prompt, group.use.num_cached) == (len(PROMPT), 4)
 
 
 def test_one_greedy_completion_stands_for_all(tokenizer_folder: Path) -> None:

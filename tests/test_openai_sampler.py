@@ -306,21 +306,22 @@ def test_a_sampler_names_its_model(fake: FakeServer) -> None:
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
-        ({}, (None, None)),
-        ({"prompt_tokens_details": None}, (None, None)),
-        ({"prompt_tokens_details": {}}, (None, None)),
-        ({"prompt_tokens_details": {"cached_tokens": 0}}, (30, 0)),  # known to be none
-        ({"prompt_tokens_details": {"cached_tokens": 16}}, (30, 16)),
-        ({"prompt_tokens_details": {"cached_tokens": 31}}, (None, None)),  # more than there are
-        ({"prompt_tokens_details": {"cached_tokens": -1}}, (None, None)),
-        ({"prompt_tokens_details": {"cached_tokens": "many"}}, (None, None)),
-        ({"prompt_tokens": None, "prompt_tokens_details": {"cached_tokens": 16}}, (None, None)),
+        ({"prompt_tokens_details": None}, None),
+        ({"prompt_tokens_details": {}}, None),
+        ({"prompt_tokens_details": {"cached_tokens": 0}}, 0),  # known to be none
+        ({"prompt_tokens_details": {"cached_tokens": 16}}, 16),
+        ({"prompt_tokens_details": {"cached_tokens": 31}}, None),  # more than there are
+        ({"prompt_tokens_details": {"cached_tokens": -1}}, None),
+        ({"prompt_tokens_details": {"cached_tokens": "many"}}, None),
     ],
 )
 def test_what_was_cached_is_read_where_it_is_given(
-    fake: FakeServer, usage: dict[str, Any], expected: tuple[int | None, int | None]
+    fake: FakeServer, usage: dict[str, Any], expected: int | None
 ) -> None:
-    if usage:
-        fake.usage = {"prompt_tokens": 30, "completion_tokens": 2, "total_tokens": 32} | usage
-    group = sample(fake, n=2)
-    assert (group.num_prompt_tokens, group.num_cached_tokens) == expected
+    fake.usage = {"prompt_tokens": 30, "completion_tokens": 2, "total_tokens": 32} | usage
+    assert sample(fake, n=2).use == TokenUse(num_prompt=30, num_completion=2, num_cached=expected)
+
+
+def test_a_cost_without_a_prompts_length_is_none(fake: FakeServer) -> None:
+    fake.usage = {"prompt_tokens": None, "prompt_tokens_details": {"cached_tokens": 16}}
+    assert sample(fake, n=2).use is None

@@ -43,7 +43,7 @@ def test_ids_counts_and_log_probabilities_are_exact(vllm_url: str) -> None:
             assert await sampler.count_tokens(MESSAGES) == len(prompt)
             group = await sampler.sample(MESSAGES, n=4, settings=HOT)
         assert group.prompt_token_ids == prompt
-        assert group.num_prompt_tokens == len(prompt) and group.num_cached_tokens is not None
+        assert group.use.num_prompt == len(prompt) and group.use.num_cached is not None
         for sample in group.samples:
             assert sample.token_ids
             assert tokenizer.decode(sample.token_ids, skip_special_tokens=True) == sample.text

@@ -63,32 +63,24 @@ def read_completion(completion: ChatCompletion, *, num_asked: int, n: int, reque
     if len(choices) != num_asked:
         raise SamplerError("bad_response", f"{len(choices)} of {num_asked} completions came back")
     samples = tuple(map(_sample, choices))
-    num_prompt_tokens, num_cached_tokens = _prompt_use(completion)
     return SampleGroup(
         samples=samples * (n // num_asked),
         prompt_token_ids=_token_ids(getattr(completion, "prompt_token_ids", None)),
-        num_prompt_tokens=num_prompt_tokens,
-        num_cached_tokens=num_cached_tokens,
         use=_use(completion),
     )
 
 
-def _prompt_use(completion: ChatCompletion) -> tuple[int, int] | tuple[None, None]:
-    """Tokens of the prompt, and those that were cached: vLLM says so with --enable-prompt-tokens-details."""
-    details = getattr(completion.usage, "prompt_tokens_details", None)
-    num_prompt = getattr(completion.usage, "prompt_tokens", None)
-    num_cached = getattr(details, "cached_tokens", None)
-    if type(num_prompt) is int and type(num_cached) is int and 0 <= num_cached <= num_prompt:
-        return num_prompt, num_cached
-    return None, None
-
-
 def _use(completion: ChatCompletion) -> TokenUse | None:
+    """The tokens that a server reports; vLLM says what was cached with --enable-prompt-tokens-details."""
     num_prompt = getattr(completion.usage, "prompt_tokens", None)
     num_completion = getattr(completion.usage, "completion_tokens", None)
-    if type(num_prompt) is int and type(num_completion) is int and min(num_prompt, num_completion) >= 0:
-        return TokenUse(num_prompt=num_prompt, num_completion=num_completion)
-    return None
+    if type(num_prompt) is not int or type(num_completion) is not int or min(num_prompt, num_completion) < 0:
+        return None
+    num_cached = getattr(completion.usage.prompt_tokens_details, "cached_tokens", None)
+    is_known = type(num_cached) is int and 0 <= num_cached <= num_prompt
+    return TokenUse(
+        num_prompt=num_prompt, num_completion=num_completion, num_cached=num_cached if is_known else None
+    )
 
 
 def _sample(choice: Choice) -> Sample:

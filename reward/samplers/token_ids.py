@@ -96,11 +96,10 @@ def sample_group(
         samples=samples * (n // params.n),
         prompt_token_ids=tuple(output.prompt_token_ids),
         weights_version=weights_version,
-        num_prompt_tokens=len(output.prompt_token_ids),
-        num_cached_tokens=output.num_cached_tokens,
         use=TokenUse(
             num_prompt=len(output.prompt_token_ids),
             num_completion=sum(len(completion.token_ids) for completion in completions),
+            num_cached=output.num_cached_tokens,
         ),
     )
 

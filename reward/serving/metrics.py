@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from reward import telemetry
 from reward.judging.vote import Reason
 from reward.roles.asking import Turn
 from reward.serving.logs import REFUSALS
@@ -95,14 +94,15 @@ class AuditMetrics:
         if turn.group is None:
             self._failures.labels(turn.failure if turn.failure in _REASONS else "other").inc()
             return
-        if (use := telemetry.use_of(turn.group)) is not None:
-            self._tokens.labels(stage, "prompt").inc(use.num_prompt)
-            self._tokens.labels(stage, "completion").inc(use.num_completion)
         if turn.role is Role.CHECKER:
             self._compare_voters([sample.text for sample in turn.group.samples])
-        if turn.group.num_prompt_tokens is not None and turn.group.num_cached_tokens is not None:
-            self._prompt_tokens.labels(turn.role.value).inc(turn.group.num_prompt_tokens)
-            self._cached_tokens.labels(turn.role.value).inc(turn.group.num_cached_tokens)
+        if (use := turn.group.use) is None:
+            return
+        self._tokens.labels(stage, "prompt").inc(use.num_prompt)
+        self._tokens.labels(stage, "completion").inc(use.num_completion)
+        if use.num_cached is not None:
+            self._prompt_tokens.labels(turn.role.value).inc(use.num_prompt)
+            self._cached_tokens.labels(turn.role.value).inc(use.num_cached)
 
     def _compare_voters(self, texts: Sequence[str]) -> None:
         """Voters who repeat each other are one voter: of a broken sampler, a fixed seed or a cache."""
