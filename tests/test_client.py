@@ -233,7 +233,7 @@ def test_wait_ready_waits_for_a_server_that_is_still_starting(serve: Serve) -> N
 def test_an_answer_that_swells_is_not_read(
     serve: Serve, answer: Response, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reward.serving.attempt._MAX_ANSWER_BYTES", 1500)
+    monkeypatch.setattr("reward.serving.client._MAX_ANSWER_BYTES", 1500)
     with pytest.raises(RewardServerError, match=words):
         ask(serve(Misbehaving(answer).app))
 

@@ -1,8 +1,16 @@
 """The reward server's client, for the trainer and for anyone else: `RewardClient`, or `SyncRewardClient`.
 
-What may pass by itself (attempt.py) is tried again, at another server at once and then in further rounds,
-after a random, growing pause or the server's Retry-After. It never makes up a verdict: what still fails is a
-`RewardServerError`, which the caller records as UNSCORED.
+What may pass by itself is tried again, at another server at once and then in further rounds, after a random,
+growing pause or the server's Retry-After. It never makes up a verdict: what still fails is a
+`RewardServerError`, which the caller records as UNSCORED: one line with the address, what happened and the
+fix, whose class says what may help:
+
+    429, 502, 503, 504                 PassingError       another server now, or the same one later
+    no connection                      PassingError       the same
+    no answer in time                  OutOfTime          another server, the same one no more
+    any other status, no verdict       RewardServerError  nothing
+    not what this server signed for
+    this very request (signing.py)     UntrustedAnswer    nothing
 
 With several servers each content has its own, so equal contents that are asked at once meet at one server,
 which gives them one audit (service.py).
@@ -13,15 +21,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import json
 import logging
 import ssl
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 from anyio.from_thread import start_blocking_portal
+from opentelemetry.trace import SpanKind
+from pydantic import ValidationError
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
@@ -35,28 +47,80 @@ from tenacity import (
     wait_random,
 )
 
-from reward.serving.attempt import (
-    UNREACHED_FIX,
-    Answer,
-    OutOfTime,
-    PassingError,
-    Post,
-    RewardServerError,
-    UntrustedAnswer,
-    attempt,
-    text_of,
-)
+from reward import telemetry
+from reward.serving.logs import REQUEST_ID_HEADER, new_request_id
+from reward.serving.signing import NONCE_HEADER, SIGNATURE_HEADER, fault_of, new_nonce, signature
 from reward.serving.wire import AuditRequest
 from reward.types import AuditResult, RagQuery
 
-__all__ = ["RewardClient", "RewardServerError", "SyncRewardClient", "UntrustedAnswer"]
-
 logger = logging.getLogger(__name__)
 
+_PATH = "/v1/audit"
 _CONNECT_TIMEOUT_S = 10.0
 _READY_TIMEOUT_S = 10.0
 _FIRST_WAIT_S = 0.5
 _READY_PAUSE_S = 0.5
+_MAX_ANSWER_BYTES = 128 * 1024**2
+_MAX_RETRY_AFTER_S = 30
+_PASSING_STATUSES = (429, 502, 503, 504)
+_FIXES = {
+    401: "give the client the server's token",
+    413: "send less or raise the server's max_body_bytes",
+    422: "no retry can change it: fix the request",
+    429: "ask for less at once, or raise this caller's quota",
+    503: "give the server time, or raise its max_in_flight or max_waiting",
+}
+_UNREACHED_FIX = "start the server or fix the address"
+_STRANGER_FIX = "see what answers at this address"
+_VERSION_FIX = "run the same version on both sides"
+
+
+class RewardServerError(RuntimeError):
+    """The reward server gave no verdict; one line with the address, what happened and the fix."""
+
+
+class UntrustedAnswer(RewardServerError):
+    """An answer came that the server did not give to this request: unsigned, altered or replayed."""
+
+
+class PassingError(RewardServerError):
+    """A failure that may be gone at the next attempt."""
+
+    retry_after_s = 0  # as the server asks
+
+
+class OutOfTime(PassingError):
+    """No answer in `timeout_s`."""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a server sent."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+    @property
+    def detail(self) -> str:
+        """What the server says went wrong, in one line; a proxy's page is cut."""
+        try:
+            body = json.loads(self.body)
+        except ValueError:
+            return " ".join(self.body[:200].decode(errors="replace").split())
+        detail = (body.get("detail") or body.get("reason")) if isinstance(body, dict) else None
+        return str(detail or body)[:500]
+
+    def error(self) -> RewardServerError:
+        """The error of a status other than 200; a Retry-After that is a date is not read."""
+        fix = _FIXES.get(self.status, "see the server's log")
+        line = f"answered {self.status}: {self.detail}; {fix}"
+        if self.status not in _PASSING_STATUSES:
+            return RewardServerError(line)
+        error, asked = PassingError(line), self.headers.get("retry-after", "")
+        if asked.isascii() and asked.isdecimal():
+            error.retry_after_s = min(int(asked), _MAX_RETRY_AFTER_S)
+        return error
 
 
 class RewardClient:
@@ -103,7 +167,7 @@ class RewardClient:
         self._http = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"},
             verify=_verification(self._base_urls, tls),
-            timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),  # `attempt` bounds the whole
+            timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),  # `timeout_s` bounds the whole
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
             trust_env=False,  # a proxy or a .netrc of the machine must not come between
         )
@@ -124,7 +188,7 @@ class RewardClient:
             wait=_pause_s,
             reraise=True,
         )
-        return await retrying(self._round, Post("/v1/audit", request.model_dump_json().encode()))
+        return await retrying(self._round, request.model_dump_json().encode(), new_request_id())
 
     async def wait_ready(self, timeout_s: float = 0.0) -> None:
         """Returns when every server and its sampler are ready.
@@ -144,10 +208,10 @@ class RewardClient:
         try:
             found = await self._http.get(f"{base_url}/readyz", timeout=_READY_TIMEOUT_S)
         except httpx.HTTPError as error:
-            line = f"reward server {base_url} cannot be reached ({text_of(error)}); {UNREACHED_FIX}"
+            line = f"reward server {base_url} cannot be reached ({_text_of(error)}); {_UNREACHED_FIX}"
             raise RewardServerError(line) from error
         if found.status_code != 200:
-            detail = Answer(found.status_code, found.headers, found.content).detail
+            detail = _Answer(found.status_code, found.headers, found.content).detail
             raise RewardServerError(f"reward server {base_url} is not ready: {detail}; see the server's log")
 
     async def close(self) -> None:
@@ -162,16 +226,64 @@ class RewardClient:
     ) -> None:
         await self.close()
 
-    async def _round(self, post: Post) -> AuditResult:
+    async def _round(self, body: bytes, request_id: str) -> AuditResult:
         """Asks one server after the other, until one does not fail in passing."""
-        ask = partial(attempt, self._http, timeout_s=self._timeout_s, signing_key=self._signing_key)
-        *firsts, last = ranked(self._base_urls, post.body)
+        *firsts, last = ranked(self._base_urls, body)
         for base_url in firsts:
             try:
-                return await ask(base_url, post)
+                return await self._attempt(base_url, body, request_id)
             except PassingError as error:
                 logger.info("%s; another server is asked", error)
-        return await ask(last, post)
+        return await self._attempt(last, body, request_id)
+
+    async def _attempt(self, base_url: str, body: bytes, request_id: str) -> AuditResult:
+        """What a server answers; its errors name it and the request."""
+        nonce = new_nonce()
+        headers = {
+            "Content-Type": "application/json",
+            REQUEST_ID_HEADER: request_id,
+            NONCE_HEADER: nonce,
+        }
+        try:
+            answer = await self._traced(base_url, body, headers)
+            if answer.status != 200:
+                raise answer.error()
+            if self._signing_key is not None:
+                _verify(self._signing_key, body, answer, nonce)
+            return _result_of(answer)
+        except RewardServerError as error:
+            error.args = (f"reward server {base_url} {error} (request {request_id})",)
+            raise
+
+    async def _traced(self, base_url: str, body: bytes, headers: dict[str, str]) -> _Answer:
+        """Posts in a span of its own, which the server continues."""
+        attributes = {"http.request.method": "POST", "march.request_id": headers[REQUEST_ID_HEADER]}
+        attributes |= telemetry.address_of(base_url)
+        try:
+            with telemetry.span("POST", attributes, kind=SpanKind.CLIENT) as span:
+                telemetry.inject(headers)
+                async with asyncio.timeout(self._timeout_s):
+                    answer = await self._read(base_url, body, headers)
+                span.set_attribute("http.response.status_code", answer.status)
+                if answer.status >= 400:
+                    telemetry.fail(span, str(answer.status))
+            return answer
+        except TimeoutError as error:
+            fix = "raise timeout_s above the server's deadline_s"
+            raise OutOfTime(f"did not answer in {self._timeout_s:g} s; {fix}") from error
+        except httpx.TransportError as error:
+            raise PassingError(f"cannot be reached ({_text_of(error)}); {_UNREACHED_FIX}") from error
+
+    async def _read(self, base_url: str, body: bytes, headers: dict[str, str]) -> _Answer:
+        """The answer, undecoded: a small one that swells would pass the limit on what is read."""
+        url, read = f"{base_url}{_PATH}", bytearray()
+        async with self._http.stream("POST", url, content=body, headers=headers) as answer:
+            async for part in answer.aiter_raw():
+                read += part
+                if len(read) > _MAX_ANSWER_BYTES:
+                    line = f"sends an answer over {_MAX_ANSWER_BYTES} bytes; {_STRANGER_FIX}"
+                    raise RewardServerError(line)
+        return _Answer(answer.status_code, answer.headers, bytes(read))
 
 
 class SyncRewardClient:
@@ -233,3 +345,23 @@ def _verification(base_urls: Sequence[str], tls: ssl.SSLContext | None) -> ssl.S
     if tls is not None:
         raise ValueError(f"tls: given for {plain[0]}, which is not https; fix the address")
     return False  # there is nothing to verify
+
+
+def _verify(key: str, body: bytes, answer: _Answer, nonce: str) -> None:
+    expected = signature(key, f"POST {_PATH}", hashlib.sha256(body).hexdigest(), answer.body, nonce)
+    if fault := fault_of(answer.headers.get(SIGNATURE_HEADER), expected):
+        fix = f"give both sides the same signing key, and {_STRANGER_FIX}"
+        raise UntrustedAnswer(f"cannot be trusted: {fault}; {fix}")
+
+
+def _result_of(answer: _Answer) -> AuditResult:
+    try:
+        return AuditResult.model_validate_json(answer.body)
+    except ValidationError as error:
+        line = f"its answer is no verdict ({error.error_count()} problems); {_VERSION_FIX}"
+        raise RewardServerError(line) from error
+
+
+def _text_of(error: Exception) -> str:
+    """What an error says, or else its kind."""
+    return str(error) or type(error).__name__

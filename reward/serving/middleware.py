@@ -4,7 +4,7 @@ Plain ASGI, because FastAPI reads a whole body before it asks any dependency. In
 
     name        `X-Request-ID`, or a new id; in the answer and in each line of the log
     headers     their size
-    token       who asks (access.py); the health paths are open
+    token       who asks (tokens.py); the health paths are open
     trace       a span in the trace of the request's W3C `traceparent`; strangers write no traces
     body        its size and pace, while it is read
     application the paths (routes.py); errors of all kinds become answers here (errors.py)
@@ -29,13 +29,7 @@ from reward import telemetry
 from reward.serving.config import ServerConfig
 from reward.serving.errors import Refused, reply_of
 from reward.serving.logs import REQUEST_ID_HEADER, Caller, caller, request_id_of
-from reward.serving.signing import (
-    NONCE_HEADER,
-    SIGNATURE_HEADER,
-    SIGNED_PATHS,
-    Exchange,
-    is_nonce,
-)
+from reward.serving.signing import NONCE_HEADER, SIGNATURE_HEADER, SIGNED_PATHS, is_nonce, signature
 from reward.serving.tokens import TokenBook
 
 _OPEN_PATHS = ("/healthz", "/readyz")
@@ -186,20 +180,13 @@ class _Exchange:
             if message.get("more_body", False):
                 return
             start, self._start = self._start, None
-            self._sign(MutableHeaders(raw=start["headers"]), self._key)
+            request = f"{self._scope['method']} {self._scope['path']}"
+            digest = self._request_sha256.hexdigest()
+            signed = signature(self._key, request, digest, self._body, self._nonce)
+            MutableHeaders(raw=start["headers"])[SIGNATURE_HEADER] = signed
             await self._send(start)
             message = {"type": "http.response.body", "body": self._body}
         await self._send(message)
-
-    def _sign(self, headers: MutableHeaders, key: str) -> None:
-        exchange = Exchange(
-            method=self._scope["method"],
-            path=self._scope["path"],
-            request_sha256=self._request_sha256.hexdigest(),
-            answer_sha256=hashlib.sha256(self._body).hexdigest(),
-            nonce=self._nonce,
-        )
-        headers[SIGNATURE_HEADER] = exchange.signature(key)
 
     async def send_error(self, error: Exception) -> None:
         """Answers with an error; the connection ends where the body was not read to its end."""
