@@ -75,7 +75,7 @@ class Serving:
             app,
             log_config=None,
             timeout_graceful_shutdown=1,
-            http=guarded(config.limits, app.state.refused_connections),
+            http=guarded(config.limits, app.state.service.metrics.refused_connections),
             ws="none",
             **options,
         )

@@ -78,10 +78,10 @@ def passed(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_a_passed_socket_is_taken_once_and_is_for_no_child(passed: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
         passed.setattr(connections, "_FIRST_FD", os.dup(held.fileno()))
-        listener = connections.open_listener("127.0.0.1", 1)
-        with listener.socket:
-            assert listener.is_passed and listener.port == held.getsockname()[1]
-            assert not listener.socket.get_inheritable()
+        listener, is_passed = connections.open_listener("127.0.0.1", 1)
+        with listener:
+            assert is_passed and listener.getsockname() == held.getsockname()
+            assert not listener.get_inheritable()
             assert "LISTEN_FDS" not in os.environ and "LISTEN_PID" not in os.environ
 
 
@@ -89,9 +89,9 @@ def test_what_is_passed_to_another_process_is_not_taken(passed: pytest.MonkeyPat
     passed.setenv("LISTEN_PID", "1")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    listener = connections.open_listener("127.0.0.1", port)
-    with listener.socket:
-        assert not listener.is_passed and listener.port == port
+    listener, is_passed = connections.open_listener("127.0.0.1", port)
+    with listener:
+        assert not is_passed and listener.getsockname()[1] == port
 
 
 @pytest.mark.parametrize(

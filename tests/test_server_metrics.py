@@ -92,7 +92,7 @@ def test_version_names_what_answers(start: Start) -> None:
 
 
 def test_health_is_open_and_readiness_tells_no_details(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reward.serving.status._CACHE_S", 0)
+    monkeypatch.setattr("reward.serving.routes._CACHE_S", 0)
     running = start()
     with httpx.Client(base_url=running.url, trust_env=False) as stranger:
         assert stranger.get("/healthz").status_code == 200
@@ -106,7 +106,7 @@ def test_health_is_open_and_readiness_tells_no_details(start: Start, monkeypatch
 def test_readiness_is_asked_of_the_sampler_once_for_all_who_ask(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reward.serving.status._CACHE_S", 0.3)
+    monkeypatch.setattr("reward.serving.routes._CACHE_S", 0.3)
     running = start()
     with ThreadPoolExecutor(8) as pool:
         told = list(pool.map(lambda _: running.http.get("/readyz").status_code, range(40)))

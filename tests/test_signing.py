@@ -14,7 +14,6 @@ import httpx
 import pytest
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
-from prometheus_client import Counter
 
 from reward.serving.client import RewardClient, UntrustedAnswer
 from reward.serving.config import ServerConfig
@@ -167,7 +166,7 @@ def between(server: Serving) -> Iterator[Callable[[Alter, bool], tuple[str, list
                     )
             return alter(kept[0 if replaying else -1])
 
-        app.state.refused_connections = Counter("x", "x", ["reason"], registry=None)
+        app.state.service = server.app.state.service
         running.append(Serving(app, ServerConfig(sampler=SAMPLER)))
         return running[-1].url, nonces
 

@@ -17,10 +17,10 @@ from typing import Final
 from reward import telemetry
 from reward.config import AuditConfig
 from reward.judging.vote import Reason
-from reward.provenance import seeded
+from reward.provenance import provenance_of, seeded
 from reward.roles.prompts import PromptSet
 from reward.samplers import Message, Sampler, SamplerError
-from reward.types import ClaimVerdict, Role, SampleGroup, Span, Trajectory, Verdict
+from reward.types import ClaimVerdict, Provenance, Role, SampleGroup, Span, Trajectory, Verdict
 
 _START: Final = "<think>"
 _END: Final = "</think>"
@@ -49,6 +49,12 @@ class Means:
     prompts: PromptSet
     config: AuditConfig
     observer: Observer | None = None  # sees every turn that was not cancelled
+
+    @property
+    def provenance(self) -> Provenance:
+        """What its verdicts are made with."""
+        digest, model = self.prompts.digest, self.sampler.model
+        return provenance_of(self.config, auditor="model", prompt_digest=digest, model=model)
 
     async def ask(
         self, role: Role, messages: Sequence[Message], *, n: int, attempt: int, pattern: str | None

@@ -26,7 +26,6 @@ import os
 import resource
 import socket
 import ssl
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -145,32 +144,16 @@ _FIRST_FD = 3  # SD_LISTEN_FDS_START
 _PASSED = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 
 
-@dataclass(frozen=True)
-class Listener:
-    """A listening socket."""
-
-    socket: socket.socket
-    is_passed: bool  # a supervisor holds it, too
-
-    @property
-    def host(self) -> str:
-        return str(self.socket.getsockname()[0])
-
-    @property
-    def port(self) -> int:
-        return int(self.socket.getsockname()[1])
-
-
-def open_listener(host: str, port: int) -> Listener:
-    """The socket that was passed to this process, if one was, else a new one.
+def open_listener(host: str, port: int) -> tuple[socket.socket, bool]:
+    """The socket that was passed to this process, if one was, else a new one; and whether it was.
 
     Raises:
         ValueError: the address cannot be listened on, or what was passed is not one listening TCP socket.
     """
     passed = _passed()
-    listener = Listener(passed or _bound(host, port), is_passed=passed is not None)
-    probe_peers(listener.socket)
-    return listener
+    listener = passed or _bound(host, port)
+    probe_peers(listener)
+    return listener, passed is not None
 
 
 def probe_peers(listener: socket.socket) -> None:

@@ -60,9 +60,13 @@ class AuditMetrics:
         self.retried = self._counter("march_audits_retried", "Audits tried a second time")
         self.cancelled = self._counter("march_audits_cancelled", "Audits ended because no client waited")
         self.refused = self._counter(
-            "march_requests_refused",
-            "Requests refused before an audit began",
-            "reason",
+            "march_requests_refused", "Requests refused before an audit began", "reason"
+        )
+        self.refused_connections = self._counter(
+            "march_connections_refused", "Connections ended before or beside a request", "reason"
+        )
+        self.certificates_read = self._counter(
+            "march_certificates_read", "Changed TLS files, taken or refused", "result"
         )
         self._seconds = self._histogram("march_audit_seconds", "An audit from its acceptance to its end")
         self.wait = self._histogram("march_audit_wait_seconds", "An audit's wait for a place")

@@ -1,4 +1,4 @@
-"""The paths that audit: how a request is read, and what each path asks of the service.
+"""The paths: how a request is read, what each path asks of the service, and what the server says of itself.
 
 A body goes straight from JSON to records and back, and only while the server has memory for it and the client
 is there: FastAPI would parse it into Python's objects first and validate an answer that is valid by its type.
@@ -8,14 +8,21 @@ Its signatures stay: they are the API's description.
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, JsonValue
 from starlette.requests import ClientDisconnect
 
+from reward.provenance import config_digest, package_version
+from reward.samplers import SamplerError
 from reward.serving.config import InvalidRequest, ServerConfig, apply_overrides
 from reward.serving.errors import DECLARED, Refused, Unscored, reply_of
 from reward.serving.service import AuditService
@@ -33,8 +40,12 @@ from reward.serving.wire import (
 )
 from reward.types import AuditResult, Outcome
 
+logger = logging.getLogger(__name__)
+
 _GONE = 499  # as nginx logs it; nobody reads it
 _BATCH_AT_ONCE = 16  # audits of one batch, so that one request does not take the places of many
+_CACHE_S = 1.0  # for so long `/readyz` repeats an answer, whoever asks: the path is open to all
+_TIMEOUT_S, _PAUSE_S = 5.0, 1.0
 
 _T = TypeVar("_T")
 
@@ -147,3 +158,79 @@ async def _all(audits: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
 
 def _answer(body: BaseModel) -> Response:
     return Response(body.model_dump_json(), media_type="application/json")
+
+
+class Readiness:
+    """Whether the server is ready: it is not stopping, and its sampler answers.
+
+    Rollout engines sleep between rollouts, so of them only the registry is asked.
+    """
+
+    def __init__(self, service: AuditService) -> None:
+        self._service = service
+        self._lock = asyncio.Lock()
+        self._looked_at = -math.inf  # on the monotonic clock, seconds
+        self._found: str | None = None
+
+    async def why_not(self) -> str | None:
+        """None when the server is ready, else the reason in one word; one look serves all who ask."""
+        if self._service.is_draining:
+            return "stopping"
+        async with self._lock:
+            if time.monotonic() - self._looked_at >= _CACHE_S:
+                self._found = await self._look()
+                self._looked_at = time.monotonic()
+            return self._found
+
+    async def _look(self) -> str | None:
+        if self._service.sampler is None:  # there is nothing to wait for
+            return None
+        try:
+            async with asyncio.timeout(_TIMEOUT_S):
+                await self._service.sampler.ready()
+        except TimeoutError:
+            return "timeout"
+        except SamplerError as error:
+            logger.info("not ready: %s", error)  # the detail names addresses, and the path is open
+            return error.reason
+        return None
+
+    async def within(self, seconds: float) -> str | None:
+        """Waits until the server is ready; the last reason when it was not in time."""
+        ends = time.monotonic() + seconds
+        while (reason := await self.why_not()) is not None and time.monotonic() < ends:
+            await asyncio.sleep(_PAUSE_S)
+        return reason
+
+
+def add_status_routes(
+    app: FastAPI, config: ServerConfig, service: AuditService, readiness: Readiness
+) -> None:
+    """Adds the paths that say how the server is."""
+    model = service.sampler.model if service.sampler else ""
+
+    @app.get("/healthz")
+    async def healthz() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/readyz", responses={503: {"description": "Not ready; `reason` says why."}})
+    async def readyz() -> JSONResponse:
+        if (reason := await readiness.why_not()) is None:
+            return JSONResponse({"status": "ready"})
+        body = {"status": "not ready", "reason": reason}
+        return JSONResponse(body, status_code=503, headers={"Retry-After": "1"})
+
+    @app.get("/version")
+    async def version() -> dict[str, str]:
+        return {
+            "version": package_version(),
+            "config_digest": config_digest(config.audit),
+            "prompts": config.audit.prompts,
+            "prompt_digest": service.prompts.digest,
+            "sampler": config.sampler.kind,
+            "model": model,
+        }
+
+    @app.get("/metrics")
+    async def metrics() -> Response:
+        return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)

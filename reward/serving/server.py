@@ -42,7 +42,6 @@ from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
-from prometheus_client import Counter
 
 from reward import telemetry
 from reward.config import OpenAISamplerConfig, bare_url
@@ -50,13 +49,13 @@ from reward.roles.prompts import load_prompts
 from reward.samplers import Sampler
 from reward.samplers.make import make_sampler
 from reward.serving.config import NoSampler, ServerConfig
-from reward.serving.connections import Listener, guarded, open_listener, raise_file_limit, tls_options
+from reward.serving.connections import guarded, open_listener, raise_file_limit, tls_options
 from reward.serving.logs import configure_logging
+from reward.serving.metrics import AuditMetrics
 from reward.serving.middleware import RequestMiddleware
-from reward.serving.routes import add_audit_routes
+from reward.serving.routes import Readiness, add_audit_routes, add_status_routes
 from reward.serving.service import AuditService
 from reward.serving.signing import read_signing_key
-from reward.serving.status import Readiness, add_status_routes
 from reward.serving.tokens import TOKEN_ENV, TokenBook, read_token
 
 logger = logging.getLogger(__name__)
@@ -96,20 +95,10 @@ def create_app(
             await chosen.close()
 
     app = FastAPI(title="MARCH reward server", lifespan=lifespan, docs_url=None, redoc_url=None)
-    readiness = Readiness(service, chosen)
+    readiness = Readiness(service)
     app.state.service, app.state.readiness = service, readiness
-    registry = service.metrics.registry
-    app.state.refused_connections = Counter(
-        "march_connections_refused",
-        "Connections ended before or beside a request",
-        ["reason"],
-        registry=registry,
-    )
-    app.state.certificates_read = Counter(
-        "march_certificates_read", "Changed TLS files, taken or refused", ["result"], registry=registry
-    )
     add_audit_routes(app, config, service)
-    add_status_routes(app, config, service, readiness, sampler=chosen, prompts=prompts)
+    add_status_routes(app, config, service, readiness)
     app.add_middleware(
         RequestMiddleware,
         config=config,
@@ -134,19 +123,20 @@ def serve(config: ServerConfig) -> None:
         needs_token = config.tokens_file is None or os.environ.get(TOKEN_ENV)
         token = read_token() if needs_token else None
         signing_key = read_signing_key()
-        listener = open_listener(config.host, config.port)
+        listener, is_passed = open_listener(config.host, config.port)
         app = create_app(config, token=token, signing_key=signing_key)
-        tls = tls_options(config.tls, app.state.certificates_read) if config.tls is not None else {}
+        metrics: AuditMetrics = app.state.service.metrics
+        tls = tls_options(config.tls, metrics.certificates_read) if config.tls is not None else {}
     except ValueError as error:
         raise SystemExit(f"reward server: {error}") from error
-    _log_start(config, listener)
+    _log_start(config, *listener.getsockname()[:2], is_passed=is_passed)
     raise_file_limit()
     gc.collect()
     gc.freeze()  # what lives as long as the server is not collected again
     settings = uvicorn.Config(
         app,
         **tls,
-        http=guarded(config.limits, app.state.refused_connections),
+        http=guarded(config.limits, metrics.refused_connections),
         ws="none",
         proxy_headers=False,  # nothing here depends on who a proxy says that it speaks for
         timeout_keep_alive=75,  # longer than clients keep one, so that none is closed under a request
@@ -155,9 +145,9 @@ def serve(config: ServerConfig) -> None:
         server_header=False,
         timeout_graceful_shutdown=_SHUTDOWN_GRACE_S,
     )
-    server = DrainingServer(settings, config, app, is_socket_shared=listener.is_passed)
+    server = DrainingServer(settings, config, app, is_socket_shared=is_passed)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after its orderly end
-        server.run(sockets=[listener.socket])
+        server.run(sockets=[listener])
     if server.never_ready is not None:
         raise SystemExit(
             f"reward server: ready_within_s: not ready after {config.ready_within_s:g} s "
@@ -217,14 +207,12 @@ class DrainingServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _log_start(config: ServerConfig, listener: Listener) -> None:
-    if config.tls is None and not _is_loopback(listener.host):
-        logger.warning(
-            "host %s is reachable from elsewhere and the token travels in plain HTTP", listener.host
-        )
-    how = " (a socket that was passed; host and port are not used)" if listener.is_passed else ""
+def _log_start(config: ServerConfig, host: str, port: int, *, is_passed: bool) -> None:
+    if config.tls is None and not ipaddress.ip_address(host).is_loopback:
+        logger.warning("host %s is reachable from elsewhere and the token travels in plain HTTP", host)
+    how = " (a socket that was passed; host and port are not used)" if is_passed else ""
     scheme = "http" if config.tls is None else "https"
-    logger.info("reward server on %s://%s:%d%s", scheme, listener.host, listener.port, how)
+    logger.info("reward server on %s://%s:%d%s", scheme, host, port, how)
 
 
 def _sampled(config: ServerConfig) -> str:
@@ -233,10 +221,3 @@ def _sampled(config: ServerConfig) -> str:
     urls = sampler.base_urls if isinstance(sampler, OpenAISamplerConfig) else ()
     where = f" at {', '.join(map(bare_url, urls))}" if urls else ""
     return f"{getattr(sampler, 'model', sampler.kind)}{where}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -30,6 +30,7 @@ from reward.config import AuditConfig
 from reward.judging.unjudged import AuditFailure, unscored
 from reward.judging.vote import Reason
 from reward.provenance import config_digest, provenance_of
+from reward.roles.asking import Means
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
 from reward.samplers.special import count_special
@@ -87,11 +88,11 @@ class AuditService:
     def __init__(self, config: ServerConfig, *, sampler: Sampler | None, prompts: PromptSet) -> None:
         self.metrics = AuditMetrics(checker_temperature=config.audit.checker.temperature)
         self.admission = Admission(config)
+        self.sampler = sampler  # None: the audit without a model
+        self.prompts = prompts
         self.num_requests = 0  # that wait for their answer
         self.is_draining = False
         self._config = config
-        self._sampler = sampler  # None: the audit without a model
-        self._prompts = prompts
         self._log = AuditLog(config.audit_log, self.metrics.registry)
         self._running: dict[bytes, _Work] = {}
         self._kept: OrderedDict[bytes, AuditResult] = OrderedDict()  # the longest unused first
@@ -160,10 +161,10 @@ class AuditService:
     async def _weights(self) -> Weights | None:
         """The weights of now; `_UNKNOWN` when they cannot be asked for, and then the audit will say why."""
         weights = None
-        if isinstance(self._sampler, TrainedSampler):
+        if isinstance(self.sampler, TrainedSampler):
             try:
                 async with asyncio.timeout(min(_WEIGHTS_TIMEOUT_S, self._config.deadline_s / 2)):
-                    weights = await self._sampler.weights()
+                    weights = await self.sampler.weights()
             except (SamplerError, TimeoutError):
                 return _UNKNOWN
             self.metrics.weights_version.set(weights.version)
@@ -237,20 +238,19 @@ class AuditService:
 
     async def _audit(self, asked: _Asked) -> AuditResult:
         query, response, config = asked.query, asked.response, asked.config
-        if self._sampler is None:
+        if self.sampler is None:
             loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._threads, audit_by_lookup, query, response, config)
             return AuditResult(verdict=found)
-        sampler, prompts, observer = self._sampler, self._prompts, self.metrics.turn_ended
+        sampler, prompts, observer = self.sampler, self.prompts, self.metrics.turn_ended
         return await audit(
             query, response, sampler=sampler, prompts=prompts, config=config, observer=observer
         )
 
     def _provenance(self, config: AuditConfig) -> Provenance:
-        if self._sampler is None:
+        if self.sampler is None:
             return provenance_of(config, auditor="lexical")
-        digest, model = self._prompts.digest, self._sampler.model
-        return provenance_of(config, auditor="model", prompt_digest=digest, model=model)
+        return Means(self.sampler, self.prompts, config).provenance
 
     def refuse_when_draining(self) -> None:
         """Raises `Refused` once `drain` was called."""
