@@ -25,9 +25,7 @@ import json
 import logging
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -70,6 +68,7 @@ _FIXES = {
     429: "ask for less at once, or raise this caller's quota",
     503: "give the server time, or raise its max_in_flight or max_waiting",
 }
+_OTHER_FIX = "see the server's log"
 _UNREACHED_FIX = "start the server or fix the address"
 _STRANGER_FIX = "see what answers at this address"
 _VERSION_FIX = "run the same version on both sides"
@@ -91,36 +90,6 @@ class PassingError(RewardServerError):
 
 class OutOfTime(PassingError):
     """No answer in `timeout_s`."""
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What a server sent."""
-
-    status: int
-    headers: httpx.Headers
-    body: bytes
-
-    @property
-    def detail(self) -> str:
-        """What the server says went wrong, in one line; a proxy's page is cut."""
-        try:
-            body = json.loads(self.body)
-        except ValueError:
-            return " ".join(self.body[:200].decode(errors="replace").split())
-        detail = (body.get("detail") or body.get("reason")) if isinstance(body, dict) else None
-        return str(detail or body)[:500]
-
-    def error(self) -> RewardServerError:
-        """The error of a status other than 200; a Retry-After that is a date is not read."""
-        fix = _FIXES.get(self.status, "see the server's log")
-        line = f"answered {self.status}: {self.detail}; {fix}"
-        if self.status not in _PASSING_STATUSES:
-            return RewardServerError(line)
-        error, asked = PassingError(line), self.headers.get("retry-after", "")
-        if asked.isascii() and asked.isdecimal():
-            error.retry_after_s = min(int(asked), _MAX_RETRY_AFTER_S)
-        return error
 
 
 class RewardClient:
@@ -211,7 +180,7 @@ class RewardClient:
             line = f"reward server {base_url} cannot be reached ({_text_of(error)}); {_UNREACHED_FIX}"
             raise RewardServerError(line) from error
         if found.status_code != 200:
-            detail = _Answer(found.status_code, found.headers, found.content).detail
+            detail = _detail_of(found)
             raise RewardServerError(f"reward server {base_url} is not ready: {detail}; see the server's log")
 
     async def close(self) -> None:
@@ -221,9 +190,7 @@ class RewardClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _round(self, body: bytes, request_id: str) -> AuditResult:
@@ -246,8 +213,8 @@ class RewardClient:
         }
         try:
             answer = await self._traced(base_url, body, headers)
-            if answer.status != 200:
-                raise answer.error()
+            if answer.status_code != 200:
+                raise _error_of(answer)
             if self._signing_key is not None:
                 _verify(self._signing_key, body, answer, nonce)
             return _result_of(answer)
@@ -255,7 +222,7 @@ class RewardClient:
             error.args = (f"reward server {base_url} {error} (request {request_id})",)
             raise
 
-    async def _traced(self, base_url: str, body: bytes, headers: dict[str, str]) -> _Answer:
+    async def _traced(self, base_url: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
         """Posts in a span of its own, which the server continues."""
         attributes = {"http.request.method": "POST", "march.request_id": headers[REQUEST_ID_HEADER]}
         attributes |= telemetry.address_of(base_url)
@@ -264,9 +231,9 @@ class RewardClient:
                 telemetry.inject(headers)
                 async with asyncio.timeout(self._timeout_s):
                     answer = await self._read(base_url, body, headers)
-                span.set_attribute("http.response.status_code", answer.status)
-                if answer.status >= 400:
-                    telemetry.fail(span, str(answer.status))
+                span.set_attribute("http.response.status_code", answer.status_code)
+                if answer.status_code >= 400:
+                    telemetry.fail(span, str(answer.status_code))
             return answer
         except TimeoutError as error:
             fix = "raise timeout_s above the server's deadline_s"
@@ -274,7 +241,7 @@ class RewardClient:
         except httpx.TransportError as error:
             raise PassingError(f"cannot be reached ({_text_of(error)}); {_UNREACHED_FIX}") from error
 
-    async def _read(self, base_url: str, body: bytes, headers: dict[str, str]) -> _Answer:
+    async def _read(self, base_url: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
         """The answer, undecoded: a small one that swells would pass the limit on what is read."""
         url, read = f"{base_url}{_PATH}", bytearray()
         async with self._http.stream("POST", url, content=body, headers=headers) as answer:
@@ -283,7 +250,8 @@ class RewardClient:
                 if len(read) > _MAX_ANSWER_BYTES:
                     line = f"sends an answer over {_MAX_ANSWER_BYTES} bytes; {_STRANGER_FIX}"
                     raise RewardServerError(line)
-        return _Answer(answer.status_code, answer.headers, bytes(read))
+        answer.headers.pop("content-encoding", None)
+        return httpx.Response(answer.status_code, headers=answer.headers, content=bytes(read))
 
 
 class SyncRewardClient:
@@ -316,9 +284,7 @@ class SyncRewardClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -347,16 +313,38 @@ def _verification(base_urls: Sequence[str], tls: ssl.SSLContext | None) -> ssl.S
     return False  # there is nothing to verify
 
 
-def _verify(key: str, body: bytes, answer: _Answer, nonce: str) -> None:
-    expected = signature(key, f"POST {_PATH}", hashlib.sha256(body).hexdigest(), answer.body, nonce)
+def _detail_of(answer: httpx.Response) -> str:
+    """What a server says went wrong, in one line; a proxy's page is cut."""
+    try:
+        body = json.loads(answer.content)
+    except ValueError:
+        return " ".join(answer.content[:200].decode(errors="replace").split())
+    detail = (body.get("detail") or body.get("reason")) if isinstance(body, dict) else None
+    return str(detail or body)[:500]
+
+
+def _error_of(answer: httpx.Response) -> RewardServerError:
+    """The error of a status other than 200; a Retry-After that is a date is not read."""
+    status, asked = answer.status_code, answer.headers.get("retry-after", "")
+    line = f"answered {status}: {_detail_of(answer)}; {_FIXES.get(status, _OTHER_FIX)}"
+    if status not in _PASSING_STATUSES:
+        return RewardServerError(line)
+    error = PassingError(line)
+    if asked.isascii() and asked.isdecimal():
+        error.retry_after_s = min(int(asked), _MAX_RETRY_AFTER_S)
+    return error
+
+
+def _verify(key: str, body: bytes, answer: httpx.Response, nonce: str) -> None:
+    expected = signature(key, f"POST {_PATH}", hashlib.sha256(body).hexdigest(), answer.content, nonce)
     if fault := fault_of(answer.headers.get(SIGNATURE_HEADER), expected):
         fix = f"give both sides the same signing key, and {_STRANGER_FIX}"
         raise UntrustedAnswer(f"cannot be trusted: {fault}; {fix}")
 
 
-def _result_of(answer: _Answer) -> AuditResult:
+def _result_of(answer: httpx.Response) -> AuditResult:
     try:
-        return AuditResult.model_validate_json(answer.body)
+        return AuditResult.model_validate_json(answer.content)
     except ValidationError as error:
         line = f"its answer is no verdict ({error.error_count()} problems); {_VERSION_FIX}"
         raise RewardServerError(line) from error
