@@ -12,8 +12,7 @@
                   engine.request      one an engine that is asked for it
               vote
 
-Off until `enable`; until then a span costs a comparison. `start` enables what the environment asks for; a
-program that has a tracer provider of its own calls `enable` with it.
+Off until `start`, which does what the environment asks for; until then a span costs a comparison.
 Attributes follow OpenTelemetry's conventions (`http.*`, `gen_ai.*`, `error.type`), ours begin with `march.`.
 Prompts, completions and the messages of errors are in no span.
 """
@@ -30,7 +29,7 @@ from urllib.parse import urlsplit
 
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import INVALID_SPAN, Span, SpanContext, SpanKind, StatusCode, Tracer, TracerProvider
+from opentelemetry.trace import INVALID_SPAN, Span, SpanContext, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reward.config import SamplingSettings
@@ -77,7 +76,7 @@ def start(service: str) -> None:
     Raises:
         ValueError: it asks for what is not installed or not known; one line.
     """
-    global _end_export
+    global _tracer, _end_export
     if not is_asked_for() or _end_export is not None:
         return
     try:
@@ -93,7 +92,7 @@ def start(service: str) -> None:
     exporter = OTLPSpanExporter()
     logging.getLogger(OTLPSpanExporter.__module__).setLevel(logging.ERROR)  # not each retry
     provider.add_span_processor(BatchSpanProcessor(exporter))
-    enable(provider)
+    _tracer = provider.get_tracer("march")
 
     def end() -> None:
         timer = threading.Timer(_LAST_EXPORT_S, exporter.shutdown)  # which gives up a retry that waits
@@ -108,24 +107,12 @@ def start(service: str) -> None:
 
 def stop() -> None:
     """Makes no more spans and sends what is left, for two seconds at most."""
-    global _end_export
-    disable()
+    global _tracer, _end_export
+    _tracer = None
     end, _end_export = _end_export, None
     if end is not None:
         end()
         atexit.unregister(stop)
-
-
-def enable(provider: TracerProvider) -> None:
-    """Makes spans from now on."""
-    global _tracer
-    _tracer = provider.get_tracer("march")
-
-
-def disable() -> None:
-    """Makes no more spans."""
-    global _tracer
-    _tracer = None
 
 
 def is_on() -> bool:
