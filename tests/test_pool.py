@@ -47,7 +47,7 @@ class Engines:
         return await self.pool.ask(self.send, timeout_s=timeout_s, most=2)
 
     def hold(self, *names: str) -> None:
-        self.pool.hold((name, None, {}) for name in names)
+        self.pool.hold(Engine(name, None, {}) for name in names)
 
     @property
     def num_under_way(self) -> int:

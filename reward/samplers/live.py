@@ -67,9 +67,6 @@ class RayEngineSampler:
         """Returns `n` completions of one prompt by the engine with the fewest of our requests.
 
         The weights version is read before the request: the older one, when the weights change meanwhile.
-
-        Raises:
-            SamplerError: with reason `timeout`, `prompt_too_long`, `bad_response` or `engine`.
         """
         prompt = prompt_token_ids(self._tokenizer, messages)
         max_model_len = self._config.max_model_len
@@ -82,11 +79,7 @@ class RayEngineSampler:
         return sample_group(output, self._tokenizer, n=n, params=params, weights_version=weights.version)
 
     async def weights(self) -> Weights:
-        """The policy's weights, as its registry knows them.
-
-        Raises:
-            SamplerError: `engine` or `timeout`, when the registry cannot be asked.
-        """
+        """The policy's weights, as its registry knows them."""
         async with self._request() as training:
             return (await self._snapshot(training))[1]
 
@@ -158,7 +151,7 @@ class RayEngineSampler:
                 ray.cancel(request)  # or the engine would go on for nobody
                 raise
 
-        self._pool.hold((name, handle, {"march.engine": name}) for name, handle in engines.items())
+        self._pool.hold(Engine(name, handle, {"march.engine": name}) for name, handle in engines.items())
         return await self._pool.ask(send, timeout_s=self._config.timeout_s, most=_MOST_ENGINES)
 
 

@@ -66,11 +66,7 @@ class LocalEngineSampler:
         settings: SamplingSettings,
         pattern: str | None = None,
     ) -> SampleGroup:
-        """Returns `n` completions of one prompt.
-
-        Raises:
-            SamplerError: with reason `timeout`, `prompt_too_long`, `bad_response` or `engine`.
-        """
+        """Returns `n` completions of one prompt."""
         prompt = prompt_token_ids(self._tokenizer, messages)
         engine = await self._started()
         max_model_len = int(engine.model_config.max_model_len)

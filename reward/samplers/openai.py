@@ -15,6 +15,7 @@ import base64
 import logging
 import os
 import re
+import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, urljoin
@@ -22,19 +23,14 @@ from urllib.parse import quote, urljoin
 import httpx
 import openai
 from openai.types.chat import ChatCompletion
+from openai.types.chat.chat_completion import Choice
 from pydantic import JsonValue
 
 from reward import telemetry
 from reward.config import OpenAISamplerConfig, SamplingSettings, bare_url
 from reward.samplers import Message, SamplerError
-from reward.samplers.completions import (
-    REQUEST_ID_HEADER,
-    named_failure,
-    new_request_id,
-    read_completion,
-)
 from reward.samplers.pool import Engine, Pool, is_of_engine
-from reward.types import SampleGroup
+from reward.types import Sample, SampleGroup, TokenUse
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +48,9 @@ _CONSEQUENCES = {
 _OTHER_NAMES = {_SCHEMA_KEY: ("json_schema",)}  # by which a server may refuse a key
 # A token is one byte of a text at least, and templates write a handful of tokens around a message.
 _TOKENS_AROUND_MESSAGE = 16
+_REQUEST_ID_HEADER = "X-Request-Id"  # vLLM names the completion after it: chatcmpl-march-...
+_REQUEST_ID = re.compile(r"march-[0-9a-f]{32}")
+_TOO_LONG_MARKS = ("context length", "context_length", "context window", "too long", "max_model_len")
 
 _T = TypeVar("_T")
 
@@ -91,7 +90,7 @@ class OpenAISampler:
         servers = [Server(url, api_key) for url in config.base_urls]
         self._secrets = frozenset().union(*(server.secrets for server in servers))
         self._pool: Pool[Server] = Pool(cool_down_s=config.cool_down_s, named=self._named)
-        self._pool.hold((server.name, server, telemetry.address_of(server.name)) for server in servers)
+        self._pool.hold(Engine(one.name, one, telemetry.address_of(one.name)) for one in servers)
 
     @property
     def model(self) -> str:
@@ -113,9 +112,6 @@ class OpenAISampler:
         A pattern does without look-around and word borders, which no grammar of vLLM knows, and holds for
         completions that ended by themselves: those that are cut at `max_tokens` match its beginning. A JSON
         schema, which a caller gives in place of a pattern, does what the server makes of it.
-
-        Raises:
-            SamplerError: with reason `timeout`, `connection`, `prompt_too_long`, `bad_response` or `engine`.
         """
         num_asked = 1 if settings.temperature == 0 else n
         request: dict[str, Any] = {
@@ -130,9 +126,9 @@ class OpenAISampler:
         extra = _extra_body(settings, pattern, json_schema)
 
         async def send(engine: Engine[Server]) -> SampleGroup:
-            request_id = new_request_id()
+            request_id = _new_request_id()
             completion = await _complete(engine.handle, request, extra, request_id)
-            return read_completion(completion, num_asked=num_asked, n=n, request_id=request_id)
+            return _read_completion(completion, num_asked=num_asked, n=n, request_id=request_id)
 
         return await self._ask(send)
 
@@ -140,9 +136,6 @@ class OpenAISampler:
         """Tokens of a prompt by vLLM's /tokenize, or an upper bound for a server that has none.
 
         The bound is the bytes of the messages in UTF-8 and 16 tokens a message; English has a quarter of it.
-
-        Raises:
-            SamplerError: as `sample`.
         """
 
         async def send(engine: Engine[Server]) -> int:
@@ -176,7 +169,7 @@ class OpenAISampler:
     def _named(self, error: Exception, name: str) -> SamplerError | None:
         """The failure that an error of a server is; what it quotes of our credentials is left out."""
         if isinstance(error, openai.OpenAIError):
-            failure = named_failure(error, name)
+            failure = _named_failure(error, name)
         elif isinstance(error, ValueError):  # what calls itself JSON and is none reaches us as json's error
             failure = SamplerError("bad_response", f"{name}: {error}")
         else:
@@ -192,7 +185,7 @@ class OpenAISampler:
             try:
                 answer = await server.client.post(server.tokenize_url, cast_to=object, body=body)
             except openai.APIStatusError as error:
-                if error.status_code != 501 and is_of_engine(named_failure(error, server.name)):
+                if error.status_code != 501 and is_of_engine(_named_failure(error, server.name)):
                     raise
                 answer = None
             num_tokens = answer.get("count") if isinstance(answer, dict) else None
@@ -223,7 +216,7 @@ async def _complete(
 ) -> ChatCompletion:
     """A completion, without those of the wanted keys that the server refuses."""
     extra = {key: value for key, value in wanted.items() if key not in server.refused_keys}
-    headers = telemetry.inject({REQUEST_ID_HEADER: request_id})  # vLLM continues the trace
+    headers = telemetry.inject({_REQUEST_ID_HEADER: request_id})  # vLLM continues the trace
     try:
         completion = await server.client.chat.completions.create(
             **request, extra_body=extra, extra_headers=headers
@@ -261,3 +254,86 @@ def _extra_body(
         named = {"name": "answer", "strict": True, "schema": dict(json_schema)}
         extra[_SCHEMA_KEY] = {"type": "json_schema", "json_schema": named}
     return extra
+
+
+def _new_request_id() -> str:
+    """Names one request, so that another's answer is recognised."""
+    return f"march-{uuid.uuid4().hex}"
+
+
+def _named_failure(error: openai.OpenAIError, base_url: str) -> SamplerError:
+    """Gives a failure of the `openai` package its reason."""
+    if isinstance(error, openai.APIConnectionError):
+        cause = error.__cause__ or error
+        return SamplerError(
+            "connection",
+            f"{base_url} cannot be reached: {str(cause) or type(cause).__name__}; start it or fix base_urls",
+        )
+    if not isinstance(error, openai.APIStatusError):
+        return SamplerError("bad_response", f"{base_url}: {error}")
+    detail = f"{base_url} answered {error.status_code}: {error.message}"
+    if error.status_code in (400, 413, 422) and any(
+        mark in error.message.lower() for mark in _TOO_LONG_MARKS
+    ):
+        return SamplerError("prompt_too_long", detail)
+    if error.status_code in (408, 409, 429) or error.status_code >= 500:
+        return SamplerError("engine", detail)
+    return SamplerError("bad_response", detail)
+
+
+def _read_completion(completion: ChatCompletion, *, num_asked: int, n: int, request_id: str) -> SampleGroup:
+    """A chat completion as a record of `n` samples; the one of a greedy request is used for all.
+
+    Args:
+        completion: What the `openai` package made of the answer.
+        num_asked: Completions asked for.
+        n: Samples wanted, a multiple of `num_asked`.
+        request_id: As it was sent; an answer that names another one of ours is not this request's.
+
+    Raises:
+        SamplerError: `bad_response` when anything asked for is missing, or another request's answer came.
+    """
+    if not isinstance(completion, ChatCompletion):  # the package hands on a page that is not JSON as its text
+        raise SamplerError("bad_response", f"not a chat completion: {str(completion)[:80]!r}")
+    named = _REQUEST_ID.search(str(completion.id))
+    if named is not None and named.group() != request_id:
+        raise SamplerError("bad_response", "the answer to another request came back")
+    choices = completion.choices or []
+    if len(choices) != num_asked:
+        raise SamplerError("bad_response", f"{len(choices)} of {num_asked} completions came back")
+    samples = tuple(map(_sample, choices))
+    return SampleGroup(
+        samples=samples * (n // num_asked),
+        prompt_token_ids=_token_ids(getattr(completion, "prompt_token_ids", None)),
+        use=_use(completion),
+    )
+
+
+def _use(completion: ChatCompletion) -> TokenUse | None:
+    """The tokens that a server reports; vLLM says what was cached with --enable-prompt-tokens-details."""
+    num_prompt = getattr(completion.usage, "prompt_tokens", None)
+    num_completion = getattr(completion.usage, "completion_tokens", None)
+    if type(num_prompt) is not int or type(num_completion) is not int or min(num_prompt, num_completion) < 0:
+        return None
+    num_cached = getattr(completion.usage.prompt_tokens_details, "cached_tokens", None)
+    is_known = type(num_cached) is int and 0 <= num_cached <= num_prompt
+    return TokenUse(
+        num_prompt=num_prompt, num_completion=num_completion, num_cached=num_cached if is_known else None
+    )
+
+
+def _sample(choice: Choice) -> Sample:
+    text, finish_reason = choice.message.content, choice.finish_reason
+    if text is None:
+        raise SamplerError("bad_response", f"a completion has no content (finish_reason {finish_reason!r})")
+    if finish_reason not in ("stop", "length"):
+        raise SamplerError("bad_response", f"a completion ended with finish_reason {finish_reason!r}")
+    token_ids = _token_ids(getattr(choice, "token_ids", None))
+    return Sample(text=text, finish_reason=finish_reason, token_ids=token_ids)
+
+
+def _token_ids(value: object) -> tuple[int, ...] | None:
+    """vLLM's extra key, if it is there and is what it should be: a non-empty list of ids."""
+    if isinstance(value, list) and value and all(type(item) is int and item >= 0 for item in value):
+        return tuple(value)
+    return None

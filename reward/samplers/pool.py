@@ -76,12 +76,10 @@ class Pool(Generic[_E]):
         self._named = named
         self._silence = silence
 
-    def hold(self, handles: Iterable[tuple[str, _E, Mapping[str, str | int]]]) -> None:
-        """Makes these the engines (name, handle, address); those known by name stay as they are."""
+    def hold(self, engines: Iterable[Engine[_E]]) -> None:
+        """Makes these the engines; those known by name stay as they are."""
         known = {engine.name: engine for engine in self.engines}
-        self.engines = tuple(
-            known.get(name) or Engine(name, handle, address) for name, handle, address in handles
-        )
+        self.engines = tuple(known.get(engine.name, engine) for engine in engines)
 
     async def ask(
         self,
