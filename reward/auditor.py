@@ -29,9 +29,8 @@ from reward import telemetry
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import num_atoms
 from reward.config import AuditConfig
-from reward.judging.asked import refuted_by_count
 from reward.judging.coverage import Coverage, CoveredClaim, blind_rounds, with_lookup
-from reward.judging.unanswerable import decided_by_query, is_known_unanswerable
+from reward.judging.query import decided_by_query, is_known_unanswerable
 from reward.judging.unjudged import (
     AuditFailure,
     check_bounds,
@@ -44,10 +43,8 @@ from reward.judging.unjudged import (
 )
 from reward.judging.vote import judge
 from reward.lexical import lexical_audit
-from reward.provenance import provenance_of
-from reward.roles.asking import Means, Observer, answer_start, moved
+from reward.roles.asking import Means, Observer, answer_of, answer_start, moved
 from reward.roles.checker import (
-    UNREAD_NOTE,
     Round,
     ask_voters,
     claim_verdicts,
@@ -58,7 +55,7 @@ from reward.roles.checker import (
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.roles.proposer import Proposal, propose
 from reward.samplers import Sampler, SamplerError
-from reward.types import AuditResult, Provenance, RagQuery, Verdict
+from reward.types import AuditResult, RagQuery, Verdict
 
 DEFAULT_CONFIG: Final = AuditConfig()
 
@@ -113,9 +110,7 @@ def audit_by_lookup(query: RagQuery, response: str, config: AuditConfig = DEFAUL
 
 def _decided(verdict: Verdict, query: RagQuery, response: str, config: AuditConfig) -> Verdict:
     """The verdict, or what the query itself says of the answer."""
-    if is_known_unanswerable(query, config):
-        return decided_by_query(verdict, config)
-    return refuted_by_count(verdict, query, response[answer_start(response, config) :], config)
+    return decided_by_query(verdict, query, answer_of(response, config), config)
 
 
 async def _by_model(query: RagQuery, response: str, means: Means) -> AuditResult:
@@ -137,7 +132,7 @@ async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:
         targets = targets_of(response, kinds)
         num_mentions = num_atoms(targets)
         if says_nothing(query, response, targets):
-            return AuditResult(verdict=no_claims(query, response, config, provenance=_provenance(means)))
+            return AuditResult(verdict=no_claims(query, response, config, provenance=means.provenance))
         with telemetry.span("proposer"):
             proposal = await propose(response, targets, kinds, means=means)
         proposal = await _looked_up(query, response, proposal, config)
@@ -194,13 +189,8 @@ def _prompts(name_or_path: str) -> PromptSet:
     return load_prompts(name_or_path)
 
 
-def _provenance(means: Means) -> Provenance:
-    digest, model = means.prompts.digest, means.sampler.model
-    return provenance_of(means.config, auditor="model", prompt_digest=digest, model=model)
-
-
 def _failed(query: RagQuery, error: AuditFailure | SamplerError, means: Means, num_mentions: int) -> Verdict:
-    return unscored(query, error, num_mentions=num_mentions, provenance=_provenance(means))
+    return unscored(query, error, num_mentions=num_mentions, provenance=means.provenance)
 
 
 async def _checked(query: RagQuery, proposal: Proposal, means: Means, num_mentions: int) -> AuditResult:
@@ -232,15 +222,12 @@ def _verdict(
         num_uncovered=len(coverage.uncovered),
         config=means.config,
         num_mentions=num_mentions,
-        any_unread=any(claim.note == UNREAD_NOTE for claim in claims),
     )
     groups = [group for one in rounds for group in one.groups] + [g for g in [proposal.group] if g]
     versions = [group.weights_version for group in groups if group.weights_version is not None]
     return Verdict(
         id=query.id,
-        outcome=judgement.outcome,
-        reward=judgement.reward,
-        reason=judgement.reason,
+        **judgement._asdict(),
         claims=claims,
         num_mentions=num_mentions,
         uncovered=coverage.uncovered,
@@ -249,7 +236,7 @@ def _verdict(
         unread=unread_spans(rounds),
         num_voters=max(len(one.votes) for one in rounds),
         weights_version=min(versions, default=None),
-        provenance=_provenance(means),
+        provenance=means.provenance,
     )
 
 

@@ -158,7 +158,7 @@ class AuditConfig(Settings):
     refute_other_counts: bool = Field(
         default=True,
         description="Whether an answer that counts something else than its query asks, and a document "
-        "counts, is REFUTED though its claims are true (`reward.judging.asked`).",
+        "counts, is REFUTED though its claims are true (`reward.judging.query`).",
     )
     refute_unreadable: bool = Field(
         default=True,

@@ -8,7 +8,7 @@ import pytest
 
 from reward.auditor import audit
 from reward.config import AuditConfig
-from reward.judging.asked import uncounted
+from reward.judging.query import uncounted
 from reward.types import Document, Outcome, RagQuery, Verdict
 
 VILLAGE = "Chah-e Bagh is a village. At the 2006 census, its population was 274, in 61 families."
@@ -96,7 +96,7 @@ def test_documents_are_not_read_on_the_event_loop(scripted: Any, monkeypatch: py
         threads.append(threading.current_thread())
         return uncounted(*given)
 
-    monkeypatch.setattr("reward.judging.asked.uncounted", reading)
+    monkeypatch.setattr("reward.judging.query.uncounted", reading)
     question = "- Question: What was the population of Chah-e Bagh? [Answer: 274]"
     vote = "1. Evidence: its population was 274 [Answer: 274]"
     query = asked("How many families lived in Chah-e Bagh?")

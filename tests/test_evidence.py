@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reward.claims import kinds_for, targets_of
 from reward.config import AuditConfig
-from reward.judging.evidence import Evidence, find_evidence, find_stated, place_evidence
+from reward.judging.evidence import place_evidence
 from reward.judging.vote import read_vote
 from reward.types import Answer, Document, DocumentSpan, RagQuery
 from tests.kinds import kinds
@@ -19,9 +19,13 @@ DOCUMENTS = (
 )
 
 
-def stated(evidence: str, number: str, within: Sequence[Document] = DOCUMENTS) -> Evidence | None:
+def placed(
+    evidence: str, number: str = "999", within: Sequence[Document] = DOCUMENTS, *, required: bool = False
+) -> Answer:
+    """A vote for a number; none is stated by default."""
     kind = kinds()["number"]
-    return find_stated(evidence, within, kind, kind.read(number))
+    voted = Answer(value=number, evidence=evidence)
+    return place_evidence(voted, kind, kind.read(number), within, required=required)
 
 
 @pytest.mark.parametrize(
@@ -49,15 +53,15 @@ def stated(evidence: str, number: str, within: Sequence[Document] = DOCUMENTS) -
 def test_evidence_stands_verbatim_in_a_document(
     evidence: str, number: str | None, document: str | None
 ) -> None:
-    found = stated(evidence, number) if number else find_evidence(evidence, DOCUMENTS)
-    assert (found and found.at.document) == document
+    found = placed(evidence, number, required=True) if number else placed(evidence)
+    assert (found.evidence_at and found.evidence_at.document) == document
 
 
 def test_the_place_is_in_the_original_text_whatever_its_white_space() -> None:
     text = "Intro.\n\n  The  July\u00a0picnic\n\traised 466   euros. End."
-    found = find_evidence('"The July picnic raised 466 euros."', [Document(id="d", text=text)])
-    assert found is not None
-    place = found.at
+    found = placed('"The July picnic raised 466 euros."', within=[Document(id="d", text=text)])
+    place = found.evidence_at
+    assert place is not None
     assert text[place.start : place.end] == "The  July\u00a0picnic\n\traised 466   euros."
 
 
@@ -65,17 +69,17 @@ def test_the_place_is_in_the_original_text_whatever_its_white_space() -> None:
 def test_any_evidence_that_is_found_reads_the_same_at_its_place(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     evidence = text[start : data.draw(st.integers(start, len(text)))]
-    found = find_evidence(evidence, [Document(id="d", text=text)])
-    if found is not None:
-        place = found.at
+    place = placed(evidence, within=[Document(id="d", text=text)]).evidence_at
+    if place is not None:
         quoted = " ".join(text[place.start : place.end].split())
         assert quoted and quoted in " ".join(evidence.split())
 
 
 def test_a_quotation_may_hold_quotations() -> None:
     documents = [Document(id="d", text='She said "we were three" and left.')]
-    found = stated('It reads "She said "we were three" and left."', "3", documents)
-    assert found == Evidence(DocumentSpan(document="d", start=0, end=34), "three")
+    found = placed('It reads "She said "we were three" and left."', "3", documents)
+    assert found.evidence_at == DocumentSpan(document="d", start=0, end=34)
+    assert found.evidence_says == "three"
 
 
 @pytest.mark.parametrize(
@@ -95,8 +99,8 @@ def test_a_quotation_may_hold_quotations() -> None:
 def test_the_documents_own_number_at_the_place_decides(
     text: str, quote: str, number: str, says: str | None
 ) -> None:
-    found = stated(quote, number, [Document(id="d", text=text)])
-    assert (found and found.stated) == says
+    found = placed(quote, number, [Document(id="d", text=text)], required=True)
+    assert found.evidence_says == (says or "") and (found.evidence_at is None) == (says is None)
 
 
 JULY = DocumentSpan(document="b", start=0, end=33)
@@ -116,9 +120,7 @@ JULY = DocumentSpan(document="b", start=0, end=33)
 def test_evidence_that_holds_the_number_is_preferred_and_alone_counts_when_required(
     evidence: str, required: bool, value: str | None, place: DocumentSpan | None
 ) -> None:
-    kind = kinds()["number"]
-    voted = Answer(value="466", evidence=evidence)
-    answer = place_evidence(voted, kind, kind.read("466"), DOCUMENTS, required=required)
+    answer = placed(evidence, "466", required=required)
     assert answer.value == value
     assert answer.evidence_at == place
 
@@ -140,5 +142,6 @@ def test_bare_digits_of_a_document_state_a_year_unless_they_count(text: str, is_
     config = AuditConfig(kinds=("number", "date"))
     (target,) = targets_of("It is from the year 2003.", kinds_for(config, query, "It is from the year 2003."))
     answer = read_vote(Answer(value="2003", evidence=text), target)
-    found = find_stated(f'"{text[:-1]}"', query.documents, target.kind, answer)
-    assert (found is not None) is is_stated
+    voted = Answer(value="2003", evidence=f'"{text[:-1]}"')
+    found = place_evidence(voted, target.kind, answer, query.documents, required=True)
+    assert (found.evidence_at is not None) is is_stated

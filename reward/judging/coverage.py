@@ -141,7 +141,8 @@ class _Free:
         together = [one for target in targets for one in [target, *target.parts]]
         unique = {(one.kind.name, one.start, one.end): one for one in together}
         self._targets = sorted(unique.values(), key=lambda one: (one.start, -one.end))
-        self._named: dict[tuple[str, str], list[Target]] = {}
+        self._kinds = {target.kind.name: target.kind for target in targets}
+        self._named: dict[str, list[Target]] = {}
         self._clauses = Clauses(response, targets)
 
     def take(self, claim: Claim) -> CoveredClaim | None:
@@ -181,18 +182,14 @@ class _Free:
 
     def _with_answer(self, answer: str) -> list[Target]:
         """The mentions that a bracket names, the free ones first; kept, as claims may share a bracket."""
-        for kind in {target.kind.name: target.kind for target in self._targets}.values():
-            if (answer, kind.name) not in self._named:
-                self._named[answer, kind.name] = self._named_by(answer, kind)
-        named = [t for key, found in self._named.items() if key[0] == answer for t in found]
-        return sorted(named, key=lambda one: not self._is_free(one))[:_MOST_COMPARED]
-
-    def _named_by(self, answer: str, kind: ClaimKind) -> list[Target]:
-        claimed = kind.read(answer)
-        if claimed is None:
-            return []
-        own = [target for target in self._targets if target.kind is kind]
-        return [target for target in own if kind.is_about(claimed, target.mention)]
+        if answer not in self._named:
+            read = {name: kind.read(answer) for name, kind in self._kinds.items()}
+            self._named[answer] = [
+                one
+                for one in self._targets
+                if (said := read[one.kind.name]) is not None and one.kind.is_about(said, one.mention)
+            ]
+        return sorted(self._named[answer], key=lambda one: not self._is_free(one))[:_MOST_COMPARED]
 
     def _is_free(self, target: Target) -> bool:
         return all(place in self._atoms for place in target.places)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -22,61 +21,35 @@ _MOST_QUOTES = 4  # in the evidence of one answer
 _MOST_PLACES = 64  # of one quotation in one document
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Where a document holds what was quoted, and what it says there."""
-
-    at: DocumentSpan
-    stated: str = ""  # the document's own mention at that place, as it is written
-
-
-def find_evidence(evidence: str, within: Sequence[Document]) -> Evidence | None:
-    """Where a document first holds the evidence verbatim, up to white space; None when none does.
-
-    The evidence is each part of it in double quotes (the first four, and all from the first quote to the
-    last, since a quotation may hold quotes of its own); without quotes, the whole of it.
-
-    Args:
-        evidence: What the Checker gave as evidence.
-        within: The documents.
-    """
-    places = (Evidence(span) for _, span in _places(evidence, within))
-    return next(places, None)
-
-
-def find_stated(evidence: str, within: Sequence[Document], kind: ClaimKind, answer: Any) -> Evidence | None:
-    """Where the evidence is and the document itself says there what the voter answered.
-
-    Args:
-        evidence: What the Checker gave as evidence.
-        within: The documents.
-        kind: The kind of the claim.
-        answer: The voter's answer, in the terms of the claim.
-    """
-    for text, span in _places(evidence, within):
-        stated = kind.stated(text, span.start, span.end, answer)
-        if stated is not None:
-            return Evidence(span, text[stated.start : stated.end])
-    return None
-
-
 def place_evidence(
     answer: Answer, kind: ClaimKind, mention: Any, within: Sequence[Document], *, required: bool
 ) -> Answer:
     """The answer with the place of its evidence; "cannot answer" if evidence is required and is nowhere.
 
-    A quotation at a place that states the answer is preferred, and is the only one that counts when evidence
-    is required. That an answer without it counts against the claim, and not as an unreadable vote, matters in
-    training: an unreadable vote leaves the answer unscored, and a Checker that invents evidence would shield
-    the Solver.
+    The evidence is each part of what the voter gave in double quotes (the first four, and all from the first
+    quote to the last, since a quotation may hold quotes of its own); without quotes, the whole of it. A place
+    where the document itself says what the voter answered is preferred to the first one, and is the only one
+    that counts when evidence is required. That an answer without it counts against the claim, and not as an
+    unreadable vote, matters in training: an unreadable vote leaves the answer unscored, and a Checker that
+    invents evidence would shield the Solver.
+
+    Args:
+        answer: A vote.
+        kind: The kind of the claim.
+        mention: What the voter answered, in the terms of the claim.
+        within: The documents.
+        required: Whether an answer without evidence is none.
     """
-    found = find_stated(answer.evidence, within, kind, mention)
-    if found is None and required:
+    first: DocumentSpan | None = None
+    for text, span in _places(answer.evidence, within):
+        stated = kind.stated(text, span.start, span.end, mention)
+        if stated is not None:
+            says = text[stated.start : stated.end]
+            return answer.model_copy(update={"evidence_at": span, "evidence_says": says})
+        first = first or span
+    if required:
         return answer.model_copy(update={"value": None, "unproven": answer.value})
-    found = found or find_evidence(answer.evidence, within)
-    if found is None:
-        return answer
-    return answer.model_copy(update={"evidence_at": found.at, "evidence_says": found.stated})
+    return answer.model_copy(update={"evidence_at": first})
 
 
 def _places(evidence: str, within: Sequence[Document]) -> Iterator[tuple[str, DocumentSpan]]:

@@ -41,7 +41,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from reward.claims import target_of
 from reward.claims.kind import Target
@@ -49,6 +49,7 @@ from reward.config import AuditConfig, RewardFunction, UncoveredPolicy
 from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Outcome
 
 CANNOT_ANSWER = "Cannot answer"
+UNREAD_NOTE = "cannot be answered from what was read, and some of the documents was not read"
 _UNSUPPORTED = (ClaimState.CONTRADICTED, ClaimState.NOT_IN_DOCUMENTS, ClaimState.NO_CONSENSUS)
 
 
@@ -94,8 +95,7 @@ class Reason(StrEnum):
 WITHOUT_VOTERS = (Reason.REFUTED_WITHOUT_CLAIMS, Reason.UNANSWERABLE, Reason.OTHER_COUNT)
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """What the claims and the coverage say of the whole response; `reward` is None when UNSCORED."""
 
     outcome: Outcome
@@ -207,7 +207,6 @@ def judge(
     num_uncovered: int,
     config: AuditConfig,
     num_mentions: int | None = None,
-    any_unread: bool = False,
 ) -> Judgement:
     """Combines the claims into the verdict on the response.
 
@@ -221,13 +220,11 @@ def judge(
         num_uncovered: Numbers of the response that no claim covers.
         config: Rewards and the policy on uncovered numbers.
         num_mentions: All mentions in the response; by default one for each claim, and the uncovered ones.
-        any_unread: Whether a claim failed because some of the documents was shown to no voter.
     """
     assert verdicts, "a response without claims is not judged by its claims"
-    states = [verdict.state for verdict in verdicts]
     total = num_mentions if num_mentions is not None else len(verdicts) + num_uncovered
-    wrong = next((state for state in states if state in _UNSUPPORTED), None)
-    hidden = _hidden(states, num_uncovered, total, config, any_unread=any_unread)
+    wrong = next((one.state for one in verdicts if one.state in _UNSUPPORTED), None)
+    hidden = _hidden(verdicts, num_uncovered, total, config)
     if hidden and (wrong is None or config.reward_function is RewardFunction.ERROR_RATE):
         return Judgement(Outcome.UNSCORED, None, hidden)
     errors = error_count(verdicts, num_uncovered=num_uncovered, config=config)
@@ -252,14 +249,15 @@ def error_count(verdicts: Sequence[ClaimVerdict], *, num_uncovered: int, config:
 
 
 def _hidden(
-    states: Sequence[ClaimState], num_uncovered: int, total: int, config: AuditConfig, *, any_unread: bool
+    verdicts: Sequence[ClaimVerdict], num_uncovered: int, total: int, config: AuditConfig
 ) -> Reason | None:
     """What keeps some of the response's claims or numbers from being judged, if anything does."""
-    if ClaimState.FAILED in states:
-        return Reason.UNREAD_DOCUMENTS if any_unread else Reason.TOO_FEW_VALID_VOTES
+    if any(one.state is ClaimState.FAILED for one in verdicts):
+        is_unread = any(one.note == UNREAD_NOTE for one in verdicts)
+        return Reason.UNREAD_DOCUMENTS if is_unread else Reason.TOO_FEW_VALID_VOTES
     if num_uncovered and config.uncovered is UncoveredPolicy.UNSCORED:
         return Reason.UNCOVERED
-    few = config.uncovered is UncoveredPolicy.IGNORE and len(states) < min(config.min_claims, total)
+    few = config.uncovered is UncoveredPolicy.IGNORE and len(verdicts) < min(config.min_claims, total)
     return Reason.TOO_FEW_CLAIMS if num_uncovered and few else None
 
 

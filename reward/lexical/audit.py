@@ -1,33 +1,46 @@
 """The audit without a model: does each number, name and date of the response stand in its documents?
 
-The embedded default of `march audit`, and the baseline that a model has to beat (`facts.py` asks the
-questions). It sees invented numbers and names, and numbers that other documents hold of somebody else. It
-cannot see a true number in a wrong place of one document (what the July picnic raised, said of the May
-picnic), and it refutes numbers that the response works out itself, such as a sum.
+The embedded default of `march audit`, and the baseline that a model has to beat. It sees invented numbers and
+names, and numbers that other documents hold of somebody else. It cannot see a true number in a wrong place of
+one document (what the July picnic raised, said of the May picnic), and it refutes numbers that the response
+works out itself, such as a sum.
 
-What is in the query alone is no claim of the answer, and is left out.
+Four questions are asked of each mention of a response, in this order:
+
+    checks          those that the settings name, none by default          `reward/checks/`
+    lookup          does a mention of the documents support it, and not of somebody else (`elsewhere.py`)?
+    the response    does it follow from a supported mention before it ("165 °F (74 °C)")?
+    the query       does it only repeat the query? Then it is no claim, and is left out.
+
+A check can say CONTRADICTED, with what the documents give instead; the others say NOT_IN_DOCUMENTS.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from reward.checks import Found
+from reward.checks import CHECKS, Found, OwnClaim
 from reward.claims import kinds_for, targets_of
-from reward.claims.kind import Target
+from reward.claims.kind import Mention, Target
+from reward.claims.numbers import Kind, Number
+from reward.claims.numbers.kind import is_calendar
+from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig
 from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
 from reward.judging.vote import CANNOT_ANSWER, Reason, judge
-from reward.lexical.facts import Facts
+from reward.lexical.elsewhere import Elsewhere
 from reward.provenance import provenance_of
 from reward.roles.asking import answer_start, moved
-from reward.types import ClaimSource, ClaimState, ClaimVerdict, RagQuery, Verdict
+from reward.types import ClaimSource, ClaimState, ClaimVerdict, Document, RagQuery, Verdict
 
 FIELD = "field"  # kind of the claims that only a check finds
+_UNCHECKED = (Kind.WEEKDAY, Kind.DATE, Kind.YEAR)
+_CONTEXT_REACH = 150  # characters on each side of a mention
 _REACH = 300  # most characters of a sentence shown on each side of its number
 _KEY = re.compile(r"""["'][\w ]{1,64}["']\s?:""")
 _VALUE_END = re.compile(r"""(?<=["'])[,}\]]|[.!?](?=\s)|[,}\]](?=\s?["'}\]]|$)""")
@@ -60,9 +73,7 @@ def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
     judgement = judge(claims, num_uncovered=0, config=config)
     return Verdict(
         id=query.id,
-        outcome=judgement.outcome,
-        reward=judgement.reward,
-        reason=judgement.reason,
+        **judgement._asdict(),
         claims=tuple(claims),
         num_mentions=len(claims),
         num_voters=1,
@@ -76,7 +87,7 @@ def _claims(
     """A verdict on each mention but those that only repeat the query, of which the documents say nothing, and
     on what the optional checks find beside them.
     """
-    facts = Facts(query, response, targets, config)
+    facts = _Facts(query, response, targets, config)
     found = [(one.span.start, one.span.end, FIELD, one.found) for one in facts.own_claims()]
     own = {start for start, *_ in found}
     supported: list[Target] = []
@@ -90,6 +101,89 @@ def _claims(
         found.append((start, end, target.kind.name, said))
     found.sort(key=itemgetter(0))
     return [_claim_verdict(index, response, *one) for index, one in enumerate(found, start=1)]
+
+
+class _Facts:
+    """The documents of a query, read once for all mentions of a response."""
+
+    def __init__(
+        self, query: RagQuery, response: str, targets: Sequence[Target], config: AuditConfig
+    ) -> None:
+        self._response = response
+        self._asked = [Document(id="query", text=query.query)]
+        kinds = {target.kind.name: target.kind for target in targets}
+        self._lookups = {name: kind.lookup(query.documents) for name, kind in kinds.items()}
+        self._titles = [Document(id=one.id, text=one.title) for one in query.documents if one.title]
+        self._elsewhere = Elsewhere(query.documents, response, targets)
+        self._checks = []
+        if config.checks:
+            numbers = [target.mention for target in targets if isinstance(target.mention, Number)]
+            documents = NumberLookup(query.documents, relative_tolerance=config.relative_tolerance)
+            self._checks = [
+                CHECKS[name](
+                    query, response, numbers, in_documents=lambda one: documents.find(one) is not None
+                )
+                for name in config.checks
+            ]
+
+    def find(self, target: Target, supported: Sequence[Target]) -> Found | None:
+        """What is said of a mention; None when it only repeats the query.
+
+        Args:
+            target: A mention of the response.
+            supported: The mentions before it that are supported, from left to right.
+        """
+        mention = target.mention
+        if self._checks and (found := self._checked(target)) is not None:
+            return found
+        place = self._lookups[target.kind.name].find(mention, context=partial(self._around, mention))
+        other = "" if place is None else self._elsewhere.says_of_another(target, place)
+        if other:
+            place = None
+        if place is not None and not place.mention.end:
+            return Found(ClaimState.SUPPORTED, note=f"is in the title of document {place.document.id}")
+        if place is not None:
+            return Found(ClaimState.SUPPORTED, place.document, place.mention.start, place.mention.end)
+        if not other and (document := self._titled(target)):
+            return Found(ClaimState.SUPPORTED, note=f"is in the title of document {document}")
+        before = [one.mention for one in supported if one.kind is target.kind]
+        if note := target.kind.follows(mention, self._response, before):
+            return Found(ClaimState.SUPPORTED, note=note)
+        if target.kind.lookup(self._asked).find(mention) is not None:
+            return None
+        must_stand = target.kind.must_stand(self._response, mention)
+        note = f"the documents say it of another: {other}" if other else ""
+        return Found(ClaimState.NOT_IN_DOCUMENTS, note=note) if must_stand else None
+
+    def _titled(self, target: Target) -> str:
+        """The id of a document whose title holds a date: "Alcaria 2018-19 season"; empty without one.
+
+        Other numbers of titles count documents and chapters: "passage 3".
+        """
+        if not isinstance(target.mention, Number) or not is_calendar(target.mention):
+            return ""
+        place = target.kind.lookup(self._titles).find(target.mention) if self._titles else None
+        return "" if place is None else place.document.id
+
+    def _around(self, mention: Mention) -> str:
+        """The sentence of a mention, or what is near of it."""
+        low, high = sentence_span(self._response, mention.start, mention.end, reach=_CONTEXT_REACH)
+        return self._response[low:high]
+
+    def own_claims(self) -> Iterator[OwnClaim]:
+        """What the optional checks alone find in the response."""
+        for check in self._checks:
+            yield from check.claims()
+
+    def _checked(self, target: Target) -> Found | None:
+        """What the optional checks say: of amounts and times, and not of small numbers in words."""
+        mention = target.mention
+        if not isinstance(mention, Number) or mention.kind in _UNCHECKED:
+            return None
+        if not target.kind.must_stand(self._response, mention):
+            return None
+        found = (check.find(mention) for check in self._checks)
+        return next((one for one in found if one is not None), None)
 
 
 def _claim_verdict(index: int, response: str, start: int, end: int, kind: str, found: Found) -> ClaimVerdict:

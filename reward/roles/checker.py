@@ -17,9 +17,9 @@ from typing import TypeVar
 from reward.config import AuditConfig, Structured
 from reward.judging.coverage import CoveredClaim
 from reward.judging.evidence import place_evidence
-from reward.judging.unanswerable import voter_reward
+from reward.judging.query import voter_reward
 from reward.judging.unjudged import AuditFailure
-from reward.judging.vote import Reason, gives_majority, is_decided, judge, read_vote, vote
+from reward.judging.vote import UNREAD_NOTE, Reason, gives_majority, is_decided, judge, read_vote, vote
 from reward.roles.asking import Means, OwnRewards, answer_of, has_tokens, turns
 from reward.roles.formats import checker_pattern, parse_answers
 from reward.roles.parts import Parts, split_documents
@@ -99,9 +99,6 @@ async def gathered(works: Sequence[Coroutine[object, object, T]]) -> list[T]:
             raise result
         results.append(result)
     return results
-
-
-UNREAD_NOTE = "cannot be answered from what was read, and some of the documents was not read"
 
 
 @dataclass(frozen=True)
@@ -214,7 +211,7 @@ def _refuted(one: Round, verdict: ClaimVerdict, place: int) -> ClaimVerdict:
 def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) -> list[OwnRewards]:
     """(V,) for each voter: the reward of the round's claims, and of each claim, by its votes alone.
 
-    Where the query is known to be unanswerable, that of `reward.judging.unanswerable.voter_reward`.
+    Where the query is known to be unanswerable, that of `reward.judging.query.voter_reward`.
 
     None where a lone voter would leave them UNSCORED: it wrote nothing readable, or could not read it all.
 
@@ -227,8 +224,7 @@ def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) 
     def rewarded(claims: Sequence[ClaimVerdict]) -> float | None:
         if unanswerable:
             return voter_reward(claims, alone)
-        is_unread = any(claim.note == UNREAD_NOTE for claim in claims)
-        return judge(claims, num_uncovered=0, config=alone, any_unread=is_unread).reward
+        return judge(claims, num_uncovered=0, config=alone).reward
 
     disputing = _disputing(one, config)
     own = []

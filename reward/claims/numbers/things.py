@@ -6,7 +6,7 @@ death. "How many people lived there?" asks for people. Where a text names nothin
 Coverage asks `is_other` whether a question and a number's sentence name two things, or two events. Only those
 that `vocabulary.toml` knows ([things.same], [things.events]) are distinguished: of others a question may use
 another word for the same ("participants" for patients), and a right answer would be refused. Of a query, an
-answer and its documents `counted_things` and `stated_things` tell it (`reward.judging.asked`).
+answer and its documents `counted_things` and `stated_things` tell it (`reward.judging.query`).
 """
 
 from __future__ import annotations
