@@ -53,7 +53,12 @@ def package_version() -> str:
 
 def config_digest(config: AuditConfig) -> str:
     """SHA-256 (hex) of the settings' JSON, defaults included, with sorted keys."""
-    return hashlib.sha256(json.dumps(config.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
+    return json_sha256(config.model_dump(mode="json"))
+
+
+def json_sha256(content: object) -> str:
+    """SHA-256 (hex) of a content's JSON with sorted keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def seeded(

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from reward.config import AuditConfig
-from reward.offline.plan import AuditJob
 from reward.offline.resume import AuditedRow, read_verdicts
 from reward.offline.rows import AuditRow
-from reward.offline.run import Summary, audited_rows, run_audit
+from reward.offline.run import AuditJob, Summary, audited_rows, run_audit
 from reward.samplers import Sampler
 from reward.types import (
     Answer,

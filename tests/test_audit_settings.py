@@ -7,7 +7,7 @@ import pytest
 from orchestration.settings.audit import audit_job
 from orchestration.settings.serve import server_config
 from reward.config import CheckName
-from reward.offline.plan import AuditJob
+from reward.offline.run import AuditJob
 from tests.audit_jobs import RAGTRUTH
 
 BOTH = (CheckName.OPENING_HOURS, CheckName.RATINGS)

@@ -126,7 +126,7 @@ def test_an_id_that_is_used_twice_is_named_with_both_places(tmp_path: Path) -> N
 def test_a_quote_that_is_never_closed_swallows_a_bounded_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reward.offline.tables._LARGEST_CELL", 1000)
+    monkeypatch.setattr("reward.offline.inputs._LARGEST_CELL", 1000)
     path = tmp_path / "in.csv"
     path.write_text('id,query,response,context\na,q,"r,c\n' + "b,q,r,c\n" * 1000)
     assert problem(path).startswith("in.csv:2: not CSV (field larger than field limit")

@@ -17,8 +17,7 @@ from orchestration.commands.options import set_option
 from orchestration.terminal.messages import error_console, fail, warn_ignored
 
 if TYPE_CHECKING:
-    from reward.offline.plan import AuditJob
-    from reward.offline.run import Summary
+    from reward.offline.run import AuditJob, Summary
 
 _BELOW_THRESHOLD = 3  # exit code
 _model = partial(typer.Option, rich_help_panel="With a model")

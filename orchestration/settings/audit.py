@@ -12,8 +12,8 @@ from orchestration.terminal.messages import warn_ignored
 from reward.assignments import assign
 from reward.config import AuditConfig
 from reward.offline.inputs import RowFormat
-from reward.offline.plan import AuditJob
 from reward.offline.ragtruth import CHECKS
+from reward.offline.run import AuditJob
 
 # An audit constrains what the model writes, so that it parses, unless it thinks first; a training leaves the
 # trained Checker free.

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from reward.offline.inputs import read_csv
 from reward.offline.rows import require_file
-from reward.offline.tables import read_csv
 
 _READ_CHARS = 1 << 20
 _MAX_ROW_CHARS = 1 << 26  # what is longer is no row but a file that is damaged

@@ -15,9 +15,9 @@ from rich.rule import Rule
 from rich.text import Text
 
 from reward.offline.excerpt import printable, response_marks, segment, sentence
-from reward.offline.plan import AuditJob, take_rows
 from reward.offline.resume import read_verdicts
 from reward.offline.rows import AuditRow
+from reward.offline.run import AuditJob, take_rows
 from reward.offline.terminal import STYLES, indented, spoken, styled
 from reward.types import Answer, ClaimVerdict, DocumentSpan, Verdict
 

@@ -22,9 +22,9 @@ from pydantic import Field
 
 from reward.offline.bootstrap import Interval, share, summed
 from reward.offline.excerpt import sentence
+from reward.offline.inputs import read_csv
 from reward.offline.resume import AuditedRow, read_verdicts
 from reward.offline.rows import AuditRow
-from reward.offline.tables import read_csv
 from reward.types import ClaimState, ClaimVerdict, Record
 
 COLUMNS = (

@@ -9,8 +9,6 @@ Every error is one line that names file, line, field and fix. Which file is read
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -18,6 +16,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
+from reward.provenance import json_sha256
 from reward.types import Document, RagQuery, Record, Span
 
 _BOM = b"\xef\xbb\xbf"
@@ -44,12 +43,12 @@ class AuditRow(Record):
         """What intervals resample: the row's source if it has one, else a digest of query and documents."""
         if self.source_id is not None:
             return self.source_id
-        return _digest(self.query.model_dump(mode="json", exclude={"id"}))
+        return json_sha256(self.query.model_dump(mode="json", exclude={"id"}))
 
     @property
     def digest(self) -> str:
         """SHA-256 of what is audited: query, documents and response."""
-        return _digest([self.query.model_dump(mode="json"), self.response])
+        return json_sha256([self.query.model_dump(mode="json"), self.response])
 
 
 class InputRecord(BaseModel):
@@ -105,9 +104,7 @@ class InputRow(InputRecord):
         documents = [Document(id=d.id, title=d.title or "", text=d.text) for d in self.documents]
         return AuditRow(
             place=place,
-            query=make_query(place, self.id, self.query, documents).model_copy(
-                update={"unanswerable": self.unanswerable}
-            ),
+            query=make_query(place, self.id, self.query, documents, unanswerable=self.unanswerable),
             response=self.response,
             task_type=self.task_type,
             source_id=self.source_id,
@@ -140,10 +137,12 @@ def require_file(path: Path) -> None:
         raise FileNotFoundError(f"{path}: no such file; fix the path")
 
 
-def make_query(place: str, query_id: str, query: str, documents: list[Document]) -> RagQuery:
+def make_query(
+    place: str, query_id: str, query: str, documents: list[Document], *, unanswerable: bool = False
+) -> RagQuery:
     """Builds a query whose errors name the place that it was read at."""
     try:
-        return RagQuery(id=query_id, query=query, documents=tuple(documents))
+        return RagQuery(id=query_id, query=query, documents=tuple(documents), unanswerable=unanswerable)
     except ValidationError as error:
         raise ValueError(f"{place}: row {query_id!r}: {explain(error)}") from error
 
@@ -159,7 +158,3 @@ def explain(error: ValidationError) -> str:
         return f"{field}: missing; add it"
     found = f" (found {problem['input']!r:.60})" if field and problem["type"] != "too_short" else ""
     return " ".join(f"{field}: {text}{found}; fix the row or remove it".removeprefix(": ").split())
-
-
-def _digest(content: object) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

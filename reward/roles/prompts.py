@@ -19,8 +19,6 @@ string.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +30,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import ValidationError
 
 from reward.config import Settings
+from reward.provenance import json_sha256
 from reward.samplers import Message
 from reward.samplers.special import neutralise
 from reward.types import Document, RagQuery, Role
@@ -121,7 +120,7 @@ def load_prompts(name_or_path: str) -> PromptSet:
         role: _role_prompt(environment, f"prompts: {name_or_path}: {role}", role, source[role])
         for role in Role
     }
-    return PromptSet(roles, digest=hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest())
+    return PromptSet(roles, digest=json_sha256(source))
 
 
 def _read(where: str) -> dict[str, dict[str, str]]:
