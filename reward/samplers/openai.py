@@ -315,7 +315,8 @@ def _use(completion: ChatCompletion) -> TokenUse | None:
     num_completion = getattr(completion.usage, "completion_tokens", None)
     if type(num_prompt) is not int or type(num_completion) is not int or min(num_prompt, num_completion) < 0:
         return None
-    num_cached = getattr(completion.usage.prompt_tokens_details, "cached_tokens", None)
+    details = getattr(completion.usage, "prompt_tokens_details", None)
+    num_cached = getattr(details, "cached_tokens", None)
     is_known = type(num_cached) is int and 0 <= num_cached <= num_prompt
     return TokenUse(
         num_prompt=num_prompt, num_completion=num_completion, num_cached=num_cached if is_known else None

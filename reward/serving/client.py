@@ -224,8 +224,11 @@ class RewardClient:
 
     async def _traced(self, base_url: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
         """Posts in a span of its own, which the server continues."""
-        attributes = {"http.request.method": "POST", "march.request_id": headers[REQUEST_ID_HEADER]}
-        attributes |= telemetry.address_of(base_url)
+        attributes: dict[str, str | int] = {
+            "http.request.method": "POST",
+            "march.request_id": headers[REQUEST_ID_HEADER],
+            **telemetry.address_of(base_url),
+        }
         try:
             with telemetry.span("POST", attributes, kind=SpanKind.CLIENT) as span:
                 telemetry.inject(headers)
