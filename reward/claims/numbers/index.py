@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -28,7 +28,6 @@ from reward.claims.numbers.reading import OPEN_DEGREE, is_grouped
 _LONGEST_NUMBER = 400  # characters
 _MOST_PLACES = 64  # of one number in one text, that are held against the context of a claim
 _SLACK = 1e-9  # of a value as a float
-_NAMELESS = (Kind.IDENTIFIER, Kind.RATIO, Kind.WEEKDAY)  # never what a bare number is taken for
 _ANY_DATE = (-1, Decimal(0))
 Window = tuple[float, float]
 
@@ -59,15 +58,18 @@ class NumberIndex:
                 yield number
 
     def near(self, claimed: Number, *, relative_tolerance: float) -> list[Entry]:
-        """The numbers that may support a claim, each once, in the order of the text."""
+        """The numbers that may support a claim, and some others, each once, in the order of the text."""
         windows = list(_windows(claimed, relative_tolerance))
         found: set[int] = set()
-        for (kind, unit), (values, places) in self._sorted.items():
+        for unit, (values, places) in self._sorted.items():
             dimension = self.entries[places[0]].number.dimension
-            for low, high in _windows_in(windows, claimed, kind, unit, dimension):
-                found.update(places[bisect_left(values, low) : bisect_right(values, high)])
-        if claimed.kind in (Kind.COUNT, Kind.DATE):
-            found.update(place for part in _parts(claimed) for place in self._dates.get(part, ()))
+            if dimension and claimed.dimension not in ("", dimension):
+                continue
+            is_converted = dimension and claimed.dimension and OPEN_DEGREE not in (unit, claimed.unit)
+            factor, offset = map(float, conversion(unit, claimed.unit)) if is_converted else (1.0, 0.0)
+            for low, high in windows:
+                first = bisect_left(values, (low - offset) / factor)
+                found.update(places[first : bisect_right(values, (high - offset) / factor)])
         return [self.entries[place] for place in sorted(found)]
 
     def dates(self) -> Iterator[Number]:
@@ -124,16 +126,16 @@ class NumberIndex:
         return things
 
     @cached_property
-    def _sorted(self) -> dict[tuple[Kind, str], tuple[list[float], list[int]]]:
-        """Of each kind and unit the values, sorted, and the places in `entries` of their numbers."""
-        members: dict[tuple[Kind, str], list[tuple[float, int]]] = {}
+    def _sorted(self) -> dict[str, tuple[list[float], list[int]]]:
+        """Of each unit, and of all else, the values, sorted, and the places in `entries` of their numbers."""
+        members: dict[str, list[tuple[float, int]]] = {}
         for place, entry in enumerate(self.entries):
             number = entry.number
-            key = number.kind, "" if number.kind is Kind.IDENTIFIER else number.unit
-            ends = {float(value) for reading in number.readings for value in (reading[0], reading[-1])}
-            members.setdefault(key, []).extend((value, place) for value in ends)
-        pairs = {key: sorted(of_key) for key, of_key in members.items()}
-        return {key: ([v for v, _ in of_key], [p for _, p in of_key]) for key, of_key in pairs.items()}
+            values = {float(value) for reading in number.readings for value in reading}
+            unit = number.unit if number.dimension else ""
+            members.setdefault(unit, []).extend((value, place) for value in values)
+        pairs = {unit: sorted(of_unit) for unit, of_unit in members.items()}
+        return {unit: ([v for v, _ in of_unit], [p for _, p in of_unit]) for unit, of_unit in pairs.items()}
 
     @cached_property
     def _dates(self) -> dict[tuple[int, Decimal], list[int]]:
@@ -174,11 +176,17 @@ def identity(number: Number) -> object:
 
 
 def _windows(claimed: Number, relative_tolerance: float) -> Iterator[Window]:
-    """Where the first or the last value of a number lies that supports a claim, in the claim's unit."""
+    """Where a value of a number lies that supports a claim, in the claim's unit."""
+    if claimed.kind is Kind.DATE:
+        yield from (_widened(float(v), float(v)) for reading in claimed.readings for v in reading if v)
+        return
     far = float(reach(claimed, relative_tolerance=relative_tolerance))
     is_decade = claimed.form is Form.RANGE and not claimed.parts  # any year in it supports it
     if is_era(claimed):  # and so does a somewhat longer one that lies in it for the greater part
         far += float(claimed.values[1] - claimed.values[0]) + 1
+    if claimed.kind is Kind.PERIOD:  # a winter is of two years; a part of a year may have none
+        far = 1 if claimed.value else inf
+        yield 0, 0
     for reading in claimed.readings:
         first = float(reading[0])
         last = float(reading[-1]) if is_decade else first
@@ -188,46 +196,3 @@ def _windows(claimed: Number, relative_tolerance: float) -> Iterator[Window]:
 def _widened(low: float, high: float) -> Window:
     slack = _SLACK * max(abs(low), abs(high))
     return low - slack, high + slack
-
-
-def _windows_in(
-    windows: list[Window], claimed: Number, kind: Kind, unit: str, dimension: str
-) -> Iterable[Window]:
-    """The windows for the numbers of a kind and unit; none where none of them can support the claim."""
-    if (kind is Kind.TIME) is not (claimed.kind is Kind.TIME):
-        return ()
-    if claimed.kind is Kind.PERIOD:
-        return _windows_of_period(claimed, kind)
-    if kind is Kind.DATE:
-        return windows if claimed.kind is Kind.YEAR else ()
-    if claimed.kind is Kind.DATE:
-        values = {value for reading in claimed.readings for value in reading}
-        return [_widened(float(value), float(value)) for value in values] if kind is Kind.COUNT else ()
-    if claimed.kind is Kind.COUNT:
-        return () if kind in _NAMELESS else windows
-    if kind is Kind.COUNT or (kind is claimed.kind and _is_taken_as_it_is(claimed, unit)):
-        return windows
-    if kind is not claimed.kind or not dimension or dimension != claimed.dimension:
-        return ()
-    factor, offset = map(float, conversion(unit, claimed.unit))
-    return [_widened((low - offset) / factor, (high - offset) / factor) for low, high in windows]
-
-
-def _windows_of_period(claimed: Number, kind: Kind) -> Iterable[Window]:
-    """A part of a year is supported by one that says its year or none, and by months near that year."""
-    if kind is Kind.PERIOD:
-        return ((-inf, inf),)
-    year = float(claimed.value)
-    return ((year - 1, year + 1),) if kind is Kind.DATE and year else ()
-
-
-def _is_taken_as_it_is(claimed: Number, unit: str) -> bool:
-    return unit == claimed.unit or OPEN_DEGREE in (unit, claimed.unit) or claimed.kind is Kind.IDENTIFIER
-
-
-def _parts(claimed: Number) -> set[tuple[int, Decimal]]:
-    """The parts of a date of which one must stand in any date that supports a claim."""
-    if claimed.kind is Kind.COUNT:
-        return {(place, claimed.value) for place in range(3)}
-    firsts = (next((p for p in enumerate(reading[:3]) if p[1]), None) for reading in claimed.readings)
-    return {part for part in firsts if part is not None}
