@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reward.claims.numbers import equal, parse_number
-from reward.claims.numbers.kind import bears_out, vote_as
+from reward.claims.numbers.kind import Numbers
 from reward.judging.vote import is_decided, vote
 from reward.types import Answer, Claim, ClaimState, ClaimVerdict
+from tests.kinds import ANY
 from tests.test_number_equality import CLOSE
 
 INVALID = "no number"
+NUMBERS = Numbers(ANY)
 CLAIMS = [text for text in CLOSE if parse_number(text)]
 VOTES = st.one_of(st.sampled_from([None, INVALID]), st.sampled_from(CLAIMS))
 
@@ -49,11 +51,11 @@ def test_what_is_decided_early_stays(claimed: str, values: list[str | None]) -> 
 def test_fewer_votes_never_outweigh_more(claimed: str, values: list[str | None]) -> None:
     asked = parse_number(claimed)
     assert asked is not None
-    numbers = [vote_as(number, asked) for value in values if (number := parse_number(value or ""))]
+    numbers = [NUMBERS.taken_as(number, asked) for value in values if (number := parse_number(value or ""))]
     sizes = Counter({id(a): sum(equal(a, b) for b in numbers) for a in numbers})
     refused = values.count(None)
-    agreeing = max((sizes[id(n)] for n in numbers if bears_out(n, asked)), default=0)
-    differing = max((sizes[id(n)] for n in numbers if not bears_out(n, asked)), default=0)
+    agreeing = max((sizes[id(n)] for n in numbers if NUMBERS.bears_out(n, asked)), default=0)
+    differing = max((sizes[id(n)] for n in numbers if not NUMBERS.bears_out(n, asked)), default=0)
     state = cast(claimed, values).state
     if state is ClaimState.SUPPORTED:
         assert agreeing > max(differing, refused)

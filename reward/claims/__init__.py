@@ -6,18 +6,24 @@ what it must be able to do.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from reward.claims.dates import Dates
 from reward.claims.kind import ClaimKind, Target
 from reward.claims.names import Names
-from reward.claims.numbers.kind import Numbers, is_calendar
+from reward.claims.numbers.kind import Numbers
 from reward.claims.text import Spans
 from reward.config import AuditConfig
 from reward.types import Claim, Document, RagQuery
 
 __all__ = ["kinds_for", "target_of", "targets_of"]
 
+_KINDS: dict[str, Callable[[RagQuery, AuditConfig, str], ClaimKind]] = {
+    "number": Numbers,
+    "name": lambda query, config, response: Names(query),
+    "date": Dates,
+}
 _NO_TEXTS = RagQuery(id="none", query="", documents=(Document(id="none", text=""),))
 
 
@@ -29,23 +35,7 @@ def kinds_for(config: AuditConfig, query: RagQuery, response: str = "") -> dict[
         query: The query and its documents.
         response: What is audited.
     """
-    with_dates = "date" in config.kinds
-    made: dict[str, ClaimKind] = {}
-    for name in config.kinds:
-        if name == "number":
-            made[name] = Numbers(
-                query,
-                words=config.number_words,
-                relative_tolerance=config.relative_tolerance,
-                locale=config.locale,
-                response=response,
-                keeps=_is_no_date if with_dates else _is_any,
-            )
-        elif name == "name":
-            made[name] = Names(query)
-        elif name == "date":
-            made[name] = Dates(query, words=config.number_words, locale=config.locale, response=response)
-    return made
+    return {name: _KINDS[name](query, config, response) for name in config.kinds}
 
 
 def targets_of(response: str, kinds: dict[str, ClaimKind]) -> list[Target]:
@@ -59,11 +49,7 @@ def targets_of(response: str, kinds: dict[str, ClaimKind]) -> list[Target]:
     if names and others:
         taken = Spans([(one.mention.start, one.mention.end) for one in others])
         names = [one for one in names if not taken.hold(one.mention.start, one.mention.end)]
-    return sorted([*others, *names], key=_place)
-
-
-def _place(target: Target) -> tuple[int, int]:
-    return target.mention.start, -target.mention.end
+    return sorted([*others, *names], key=lambda one: (one.start, -one.end))
 
 
 @cache
@@ -85,11 +71,3 @@ def target_of(claim: Claim) -> Target:
             f"claim {claim.index}: {claim.answer!r} is no {claim.kind}; give it an answer of its kind"
         )
     return Target(kind, mention)
-
-
-def _is_no_date(number: object) -> bool:
-    return not is_calendar(number)  # type: ignore[arg-type]
-
-
-def _is_any(number: object) -> bool:
-    return True

@@ -40,7 +40,7 @@ class Dates(Numbers):
 
     def find(self, response: str) -> Sequence[Number]:
         """The dates, times, lone months, weekdays and holidays of a response."""
-        dates = [number for number in Numbers.find(self, response) if is_calendar(number)]
+        dates = [number for number in self.all_of(response) if is_calendar(number)]
         return sorted([*dates, *_names_of_days(response, dates)], key=lambda one: one.start)
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
@@ -76,7 +76,7 @@ class Dates(Numbers):
 
     def lookup(self, documents: Sequence[Document]) -> DateLookup:
         """The dates of the documents."""
-        return _lookup_in(tuple(documents), self.locale)
+        return _lookup_in(tuple(documents), self.config.locale)
 
     is_looked_up = ClaimKind.is_looked_up  # every date is, must stand in the documents, and follows from none
     must_stand = ClaimKind.must_stand

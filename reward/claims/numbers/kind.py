@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from reward.claims.kind import ClaimKind
@@ -23,7 +23,7 @@ from reward.claims.numbers.things import is_other
 from reward.claims.numbers.vocabulary import TABLES
 from reward.claims.numbers.words import RANKED
 from reward.claims.numbers.writing import canonical
-from reward.locales import AUTO
+from reward.config import AuditConfig
 from reward.types import Document, RagQuery
 
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
@@ -58,20 +58,22 @@ def is_calendar(number: Number) -> bool:
 
 @dataclass(frozen=True)
 class Numbers(ClaimKind):
-    """The numbers of one audit; those that another kind claims are left out by `keeps`."""
+    """The numbers of one audit, without the dates where these are a kind of their own."""
 
     query: RagQuery
-    words: bool = True
-    relative_tolerance: float = 0.0
-    locale: str = AUTO
+    config: AuditConfig = field(default_factory=AuditConfig)
     response: str = ""
-    keeps: Callable[[Number], bool] = lambda _: True
     name: str = "number"
 
     def find(self, response: str) -> Sequence[Number]:
         """The numbers of a response that must be checked."""
-        found = response_numbers(response, self.query, words=self.words, locale=self.locale)
-        return [number for number in found if self.keeps(number)]
+        found = self.all_of(response)
+        return [one for one in found if not is_calendar(one)] if "date" in self.config.kinds else found
+
+    def all_of(self, response: str) -> list[Number]:
+        """The numbers of a response, and its dates."""
+        settings = self.config
+        return response_numbers(response, self.query, words=settings.number_words, locale=settings.locale)
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
         """The one number of a bracket."""
@@ -84,23 +86,43 @@ class Numbers(ClaimKind):
     @cached_property
     def _in_documents(self) -> Conventions:
         """How the documents write, all of them together."""
-        return conventions_of("\n".join(self._texts), self.response, locale=self.locale)
+        return conventions_of("\n".join(self._texts), self.response, locale=self.config.locale)
 
     @cached_property
     def _in_response(self) -> Conventions:
-        return conventions_of(self.response, *self._texts, locale=self.locale)
+        return conventions_of(self.response, *self._texts, locale=self.config.locale)
 
     def taken_as(self, answer: Number, asked: Number, *, stated: Number | None = None) -> Number:
-        """A bare number takes the kind and unit that was asked for, and a bound that the document states."""
-        return vote_as(answer, asked, stated=stated)
+        """A vote in the terms of the claim that it is held against, with one reading.
+
+        Brackets hold bare numbers, because the question says what is asked for: "By what percentage ...?" is
+        answered 12, and "More than how many ...?" 270. So a bare number takes the kind and the unit of the
+        claim, and one that states no bound its bound, if the document states that at the place of the
+        evidence. An exact number is never taken to lie inside a bound ("over 270" is not supported by 300):
+        else "more than 0" would be supported by everything, and a policy that is paid for being supported
+        would write just that.
+
+        A vote that is open ("9:30", "5/6/2021") means what the claim means, if that is one of its readings,
+        and its likeliest otherwise. `equal` is an equivalence, so the order of votes does not change their
+        groups.
+        """
+        with_bound = stated is not None and bound_stated(stated, asked)
+        return closed(_taken_as(answer, asked, with_bound=with_bound), asked)
 
     def equal(self, a: Number, b: Number) -> bool:
         """Typed equality without tolerance."""
         return equal(a, b)
 
     def bears_out(self, consensus: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
-        """Whether the consensus is the claimed number, or rounds to it as written."""
-        return bears_out(consensus, claimed, relative_tolerance=relative_tolerance)
+        """Whether the consensus is the claimed number, or rounds to it as written.
+
+        As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that always
+        hold: a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
+        """
+        is_one_bare = (claimed.kind is Kind.COUNT) != (consensus.kind is Kind.COUNT)
+        if claimed.is_bound or consensus.is_bound or is_one_bare:
+            return equal(close_like(claimed, consensus), consensus)
+        return supports(claimed, consensus, relative_tolerance=relative_tolerance)
 
     def written(self, answer: Number, asked: Number) -> str:
         """Its canonical text, without the unit and the bound that were asked for."""
@@ -124,7 +146,7 @@ class Numbers(ClaimKind):
 
     def stated(self, text: str, start: int, end: int, answer: Number) -> Number | None:
         """The document's number in `text[start:end]`, whole or a part of one, that says the same."""
-        conventions = conventions_of(text, *self._texts, locale=self.locale)
+        conventions = conventions_of(text, *self._texts, locale=self.config.locale)
         for number in index_numbers(text, conventions).between(start, end):
             is_share = number.kind in _SHARES and answer.kind is Kind.COUNT  # 466 is not stated by "466%"
             if answer.kind is Kind.YEAR and is_bare_year(text, number):
@@ -135,7 +157,7 @@ class Numbers(ClaimKind):
 
     def lookup(self, documents: Sequence[Document]) -> NumberLookup:
         """The numbers of the documents by their values."""
-        return _lookup_in(tuple(documents), self.relative_tolerance, self.locale)
+        return _lookup_in(tuple(documents), self.config.relative_tolerance, self.config.locale)
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
         """Not where it numbers a part of the response: "Step 3"."""
@@ -183,50 +205,13 @@ class Numbers(ClaimKind):
         """Whether it repeats a number before it in another unit, or counts the response's own list."""
         if _is_conversion(mention, response, before):
             return "a number before it, in another unit"
-        return "counts the response's own list" if _counts_own_list(mention, response) else ""
+        is_length = _COUNTED.match(response, mention.end) and mention.value == _length_of_list(response)
+        return "counts the response's own list" if is_length else ""
 
 
 @lru_cache(maxsize=64)
 def _lookup_in(documents: tuple[Document, ...], relative_tolerance: float, locale: str) -> NumberLookup:
     return NumberLookup(documents, relative_tolerance=relative_tolerance, locale=locale)
-
-
-def vote_as(number: Number, asked: Number, *, stated: Number | None = None) -> Number:
-    """A vote in the terms of the claim that it is held against, with one reading.
-
-    Brackets hold bare numbers, because the question says what is asked for: "By what percentage ...?" is
-    answered 12, and "More than how many ...?" 270. So a bare number takes the kind and the unit of the claim,
-    and one that states no bound its bound, if the document states that at the place of the evidence. An exact
-    number is never taken to lie inside a bound ("over 270" is not supported by 300): else "more than 0" would
-    be supported by everything, and a policy that is paid for being supported would write just that.
-
-    A vote that is open ("9:30", "5/6/2021") means what the claim means, if that is one of its readings, and
-    its likeliest otherwise. `equal` is an equivalence, so the order of votes does not change their groups.
-
-    Args:
-        number: The vote.
-        asked: The number of the response.
-        stated: The document's own number at the place of the vote's evidence, if there is one.
-    """
-    with_bound = stated is not None and bound_stated(stated, asked)
-    return closed(_taken_as(number, asked, with_bound=with_bound), asked)
-
-
-def bears_out(found: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
-    """Whether a consensus, read in the terms of the claim, bears the claim out.
-
-    As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that always hold:
-    a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
-
-    Args:
-        found: What the voters found, as `vote_as` gives it.
-        claimed: The number of the response.
-        relative_tolerance: Largest difference that is allowed, as a share of the claim.
-    """
-    is_one_bare = (claimed.kind is Kind.COUNT) != (found.kind is Kind.COUNT)
-    if claimed.is_bound or found.is_bound or is_one_bare:
-        return equal(close_like(claimed, found), found)
-    return supports(claimed, found, relative_tolerance=relative_tolerance)
 
 
 def _taken_as(number: Number, like: Number, *, with_bound: bool = True) -> Number:
@@ -269,10 +254,6 @@ def _is_conversion(number: Number, response: str, before: Sequence[Number]) -> b
     near = [one for one in before[-2:] if number.start - one.end <= _CONVERSION_REACH]
     originals = [atom for one in near for atom in one.atoms]
     return all(any(supports(atom, original) for original in originals) for atom in number.atoms)
-
-
-def _counts_own_list(number: Number, response: str) -> bool:
-    return _COUNTED.match(response, number.end) is not None and number.value == _length_of_list(response)
 
 
 @lru_cache(maxsize=16)
