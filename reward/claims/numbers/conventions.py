@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from reward.claims.numbers.vocabulary import TABLES
+from reward.claims.numbers.vocabulary import TABLES, count_keys, keys_of
 from reward.locales import AUTO, DateOrder, Usual, usual_of
 
 
@@ -55,12 +55,7 @@ _MOST_TOKENS = 2000  # of one text; enough to know its habits, and a long text c
 _MOST_TEXT = 4000  # characters whose words are looked at
 _FEWEST_WORDS = 2  # that tell a language: one may be part of a name ("El Paso", "Le Mans")
 
-_LANGUAGES_OF: dict[str, tuple[str, ...]] = {}  # of each stop word
-for _language, _words in TABLES["stop_words"].items():
-    for _word in _words.split():
-        _LANGUAGES_OF[_word] = (*_LANGUAGES_OF.get(_word, ()), _language)
-
-
+_LANGUAGES_OF = keys_of(TABLES["stop_words"])
 # How many numbers and words of a text speak for which convention, such as ("decimal", ",").
 _Shown = Counter[tuple[str, str]]
 
@@ -130,10 +125,8 @@ def _shown(text: str) -> _Shown:
         for piece in _PIECES.split(token[0]):
             if sign := _decimal_sign(piece, is_measured=is_measured):
                 shown[sign] += 1
-    words = filter(_LANGUAGES_OF.__contains__, text[:_MOST_TEXT].lower().split())
-    for languages, count in Counter(map(_LANGUAGES_OF.__getitem__, words)).items():
-        for language in languages:
-            shown["language", language] += count
+    for language, count in count_keys(text[:_MOST_TEXT].lower().split(), _LANGUAGES_OF).items():
+        shown["language", language] = count
     return shown
 
 

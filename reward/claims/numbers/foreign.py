@@ -17,26 +17,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 from reward.claims.numbers.digits import Digits, fraction
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number
-from reward.claims.numbers.vocabulary import TABLES, by_word, either
+from reward.claims.numbers.vocabulary import TABLES, by_word, count_keys, either, keys_of
 from reward.claims.text import words_in
 
 _WORDS = TABLES["foreign"]
-_LANGUAGES_OF: dict[str, tuple[str, ...]] = {}  # of each stop word
-for _language, _words in TABLES["sentence_words"].items():
-    for _word in _words.split():
-        _LANGUAGES_OF[_word] = (*_LANGUAGES_OF.get(_word, ()), _language)
-SURE: dict[str, tuple[str, ...]] = {}  # of each sure word the languages that it is one of
-for _language, _words in _WORDS["sure"].items():
-    for _word in _words.split():
-        SURE[_word] = (*SURE.get(_word, ()), _language)
+_LANGUAGES_OF = keys_of(TABLES["sentence_words"])
+SURE = keys_of(_WORDS["sure"])
 _HALVES = frozenset(_WORDS["halves"].split())
 _STEMS = _WORDS["stems"].split()
-_WORTH_A_LOOK = frozenset((*SURE, *_WORDS["telling"].split(), *_WORDS["compounds"].split()))
+_COMPOUNDS = {
+    "".join(parts)
+    for lists in _WORDS["compounds"].values()
+    for parts in product(*(words.split() for words in lists))
+}
+_WORTH_A_LOOK = frozenset((*SURE, *_WORDS["telling"].split(), *_COMPOUNDS))
 _DIVISORS = by_word(_WORDS["divisors"])
 _DIVISOR = re.compile(rf"[ ]({either(_DIVISORS)})(?![^\W_])")
 # Compounds: "vierhundertsechsundsechzig", "zesentwintig", "duecento", "ventisei".
@@ -111,8 +111,8 @@ class _Source:
         self._starts = [0, *(match.end() for match in _END_OF_SENTENCE.finditer(lowered))]
         ends = [*self._starts[1:], len(lowered)]
         self._sentences = [self._words.within(*span) for span in zip(self._starts, ends, strict=True)]
-        counts = [_counts(sentence) for sentence in self._sentences]
-        whole = _most(_counts(self._words.within(0, len(lowered))))
+        counts = [count_keys(sentence, _LANGUAGES_OF) for sentence in self._sentences]
+        whole = _most(count_keys(self._words.within(0, len(lowered)), _LANGUAGES_OF))
         self._languages = [_most(count) or whole for count in counts]
 
     def number_words(self) -> dict[str, set[str]]:
@@ -170,16 +170,6 @@ class _Source:
 def _words_of(text: str) -> list[str]:
     """The words of a text, without digits and signs."""
     return text.translate(_ONLY_LETTERS).split() if text.isascii() else _WORD.findall(text)
-
-
-def _counts(words: Iterable[str]) -> Counter[str]:
-    """How many stop words of each language there are among some words."""
-    counts: Counter[str] = Counter()
-    stop_words = filter(_LANGUAGES_OF.__contains__, words)
-    for languages, count in Counter(map(_LANGUAGES_OF.__getitem__, stop_words)).items():
-        for language in languages:
-            counts[language] += count
-    return counts
 
 
 def _most(counts: Counter[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,3 +24,21 @@ def either(words: Iterable[str]) -> str:
 def by_word(table: Mapping[str, str]) -> dict[str, str]:
     """Of each word of a table the key that it follows."""
     return {word: key for key, words in table.items() for word in words.split("|")}
+
+
+def keys_of(table: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Of each word of a table the keys, such as languages, that it follows."""
+    keys: dict[str, tuple[str, ...]] = {}
+    for key, words in table.items():
+        for word in words.split():
+            keys[word] = (*keys.get(word, ()), key)
+    return keys
+
+
+def count_keys(words: Iterable[str], keys: Mapping[str, tuple[str, ...]]) -> Counter[str]:
+    """How many of some words each key has."""
+    counts: Counter[str] = Counter()
+    for its_keys, count in Counter(map(keys.__getitem__, filter(keys.__contains__, words))).items():
+        for key in its_keys:
+            counts[key] += count
+    return counts
