@@ -7,9 +7,10 @@ audit (`reward.claims.kinds_for`), so that it may learn from the audit's texts h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from reward.claims.text import content_words
 from reward.types import Document
 
 
@@ -36,6 +37,14 @@ class Place(NamedTuple, Generic[M]):
 
     mention: M
     document: Document
+
+
+def nearest(places: Sequence[M], context: Context | None, words_near: Callable[[M], Iterable[str]]) -> M:
+    """The place whose surroundings share most words with the context; the first of equals."""
+    if len(places) == 1 or context is None:
+        return places[0]
+    words = content_words(context())
+    return max(places, key=lambda place: len(words.intersection(words_near(place))))
 
 
 class Lookup(Protocol):

@@ -21,8 +21,8 @@ from reward.claims.clauses import Clauses, fit, subject_of
 from reward.claims.kind import Place, Target
 from reward.claims.names import Name, find_names
 from reward.claims.names.index import index_names
+from reward.claims.names.lexicon import is_common
 from reward.claims.names.text import Text
-from reward.claims.names.words import is_common
 from reward.claims.text import sentence_span
 from reward.types import Document
 

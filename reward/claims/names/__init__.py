@@ -8,13 +8,15 @@ finds fewer exchanged names, raises more false alarms and reads 57 responses a s
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reward.claims.kind import ClaimKind
-from reward.claims.names import asking, match
+from reward.claims.names import match
 from reward.claims.names.find import find_names
-from reward.claims.names.index import index_names
+from reward.claims.names.index import Index, Range, index_names
+from reward.claims.names.lexicon import is_common
 from reward.claims.names.lookup import NameLookup
 from reward.claims.names.model import Name
 from reward.claims.names.reading import read_name
@@ -24,6 +26,10 @@ __all__ = ["Name", "NameLookup", "Names", "find_names"]
 
 
 _MOST_COMPARED = 512  # earlier names
+_ASKS_OTHERWISE = re.compile(
+    r"^\W*(?:when|how (?:many|much|long|old|far|often|tall|large|big)|what (?:year|date|time|percentage))\b",
+    re.I,
+)
 
 
 @dataclass(frozen=True)
@@ -72,8 +78,8 @@ class Names(ClaimKind):
         return match.taken_as(answer, asked)
 
     def equal(self, a: Name, b: Name) -> bool:
-        """Whether two answers are one name."""
-        return match.equal(a, b)
+        """Whether two answers are one name; an equivalence."""
+        return match.key(a) == match.key(b)
 
     def bears_out(self, consensus: Name, claimed: Name, *, relative_tolerance: float = 0.0) -> bool:
         """Whether the consensus names what the response names."""
@@ -88,16 +94,26 @@ class Names(ClaimKind):
         return match.says(match.taken_as(claimed, mention), mention)
 
     def asks_for(self, question: str, mention: Name, response: str) -> bool:
-        """Whether a question does not ask for a number or a date."""
-        return asking.asks_for(question, mention)
+        """Whether a question does not hold the name, and asks for no number and no date."""
+        return not (_ASKS_OTHERWISE.match(question) or self.gives_away(question, mention))
 
     def gives_away(self, text: str, mention: Name) -> bool:
-        """Whether a text holds a name, in any writing."""
-        return asking.gives_away(text, mention)
+        """Whether a text holds a name in any writing, or what stands for it (a surname, an acronym)."""
+        index = index_names(text)
+        if index.find(mention) or (len(mention.tokens) == 1 and mention.tokens[0] in index.places):
+            return True  # in small letters, too
+        return any(match.says(other, mention) or _is_part(other, mention) for other in find_names(text))
 
     def stated(self, text: str, start: int, end: int, answer: Name) -> Name | None:
-        """The answer at the place of a quotation `text[start:end]` that holds it."""
-        holds = asking.holds(text, start, end, answer)
+        """The answer at the place of a quotation `text[start:end]` that holds it, as the text has it there.
+
+        A surname alone holds a full name if the person whom the text last named in full with it is that one.
+        """
+        index = index_names(text)
+        ranges = index.find(answer)
+        tokens = index.tokens
+        is_whole = any(start <= tokens[low].start and tokens[high - 1].end <= end for low, high in ranges)
+        holds = is_whole or _surname_holds(index, start, end, answer, ranges)
         return answer._replace(start=start, end=end) if holds else None
 
     def lookup(self, documents: Sequence[Document]) -> NameLookup:
@@ -131,3 +147,41 @@ def _distinct(names: Sequence[Name]) -> list[Name]:
             for word in whole:
                 by_word.setdefault(word, []).append(whole)
     return distinct
+
+
+def _is_part(other: Name, mention: Name) -> bool:
+    """A first name or another telling word of the name alone."""
+    return (
+        len(other.tokens) == 1 < len(mention.tokens)
+        and match.is_person(mention, mention.tokens)
+        and other.tokens[0] in mention.tokens
+        and not is_common(other.tokens[0])
+    )
+
+
+def _surname_holds(index: Index, start: int, end: int, mention: Name, ranges: Sequence[Range]) -> bool:
+    """Whether a quotation holds the surname alone of the person whom the text last named in full with it."""
+    if not ranges or len(mention.tokens) < 2:
+        return False
+    surname = mention.tokens[-1]
+    if not match.says(Name(0, 0, surname.capitalize(), (surname,)), mention):
+        return False
+    named: int | None = None  # the place of the last full name
+    for place in index.places.get(surname, ()):
+        if index.tokens[place].end > end:
+            break
+        if _is_full(index, place):
+            named = place
+        elif index.tokens[place].start >= start and named is not None:
+            return any(first <= named < last for first, last in ranges)
+    return False
+
+
+def _is_full(index: Index, place: int) -> bool:
+    """Whether a first name or an initial comes before a surname."""
+    if place == 0:
+        return False
+    before, token = index.tokens[place - 1], index.tokens[place]
+    gap = index.text[before.end : token.start]
+    joined = gap == " " or (gap == ". " and len(before.word) == 1)
+    return joined and before.capital and not is_common(before.word)

@@ -13,17 +13,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from reward.claims.names.words import (
-    ABBREVIATIONS,
-    ACRONYMS,
-    CALENDAR,
-    LINKS,
-    NATIONS,
-    fold,
-    is_common,
-    stem,
-    words,
-)
+from reward.claims.names import lexicon
+from reward.claims.names.lexicon import fold, is_common, stem, words
 
 _UPPER = "".join(c for c in map(chr, range(0x2000)) if c.isupper()).replace("-", "")
 _CAPITAL = re.compile(
@@ -42,7 +33,7 @@ _DAY = re.compile(r",? ?\d")
 _MONTHS = ("march", "april", "may", "june", "august")
 _DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
 _PRONOUNS = words("pronouns")
-_DOUBTFUL = _PRONOUNS | ACRONYMS | frozenset(_MONTHS)
+_DOUBTFUL = _PRONOUNS | lexicon.ACRONYMS | frozenset(_MONTHS)
 IsSmall = Callable[[str], bool]  # whether the documents write a word small
 HEADING_MARKS = ("#", "**", "__")
 _ORDINARY = words("ordinary")
@@ -81,7 +72,7 @@ def parts(text: str) -> Iterator[Part]:
             written = prefix[1] + written
         low = fold(written)
         if low in _DOUBTFUL:
-            acronym = low in ACRONYMS and written.isupper() and not _is_shouted(text, start, end)
+            acronym = low in lexicon.ACRONYMS and written.isupper() and not _is_shouted(text, start, end)
             named = low in _MONTHS and (_is_surname(text, start, end) or _is_first_name(text, start, end))
             if acronym or named:
                 low = low.upper()  # so that it is no common word and no month
@@ -96,7 +87,8 @@ def _is_surname(text: str, start: int, end: int) -> bool:
     before = _BEFORE.search(text[max(0, start - LOOK_BACK) : start])
     if before is None or text[start - 1] != " " or _DAY.match(text, end):
         return False
-    return before[1][0].isupper() and not is_common(fold(before[1])) and fold(before[1]) not in CALENDAR
+    low = fold(before[1])
+    return before[1][0].isupper() and not is_common(low) and low not in lexicon.CALENDAR
 
 
 def _is_first_name(text: str, start: int, end: int) -> bool:
@@ -105,7 +97,7 @@ def _is_first_name(text: str, start: int, end: int) -> bool:
     if surname is None or not begins(text, start):
         return False
     low = fold(surname[1])
-    return not is_common(low) and low not in CALENDAR and low not in NATIONS
+    return not is_common(low) and low not in lexicon.CALENDAR and low not in lexicon.NATIONS
 
 
 def _is_shouted(text: str, start: int, end: int) -> bool:
@@ -132,7 +124,7 @@ def begins(text: str, start: int) -> bool:
         ended = before[: found.start()]
         word = (ended.split() or [""])[-1]
         initial = len(word) == 1 and word.isupper() and not _DEGREES.search(ended)
-        return not initial and fold(word) not in ABBREVIATIONS
+        return not initial and fold(word) not in lexicon.ABBREVIATIONS
     return True
 
 
@@ -146,7 +138,7 @@ def is_ordinary(word: str, is_small: IsSmall) -> bool:
     single = stem(word)
     return (
         is_common(word)
-        or word in LINKS
+        or word in lexicon.LINKS
         or word.isdigit()
         or not _ORDINARY.isdisjoint((word, single, word[:-2] if word.endswith("es") else single))
         or is_small(word)

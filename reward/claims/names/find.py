@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from operator import attrgetter
 
+from reward.claims.names import lexicon
 from reward.claims.names.capitals import (
     HEADING_MARKS,
     LOOK_BACK,
@@ -22,28 +23,10 @@ from reward.claims.names.capitals import (
     nowhere_small,
     parts,
 )
+from reward.claims.names.lexicon import is_common, is_content, is_plural, looks_common, words
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.places import place_behind
 from reward.claims.names.titles import find_titles
-from reward.claims.names.words import (
-    ABBREVIATIONS,
-    CALENDAR,
-    CITED,
-    CITIES,
-    GIVEN_NAMES,
-    LINKS,
-    OF_HEADS,
-    PLURAL_VERBS,
-    PREFIXES,
-    RULERS,
-    TITLES,
-    UNITS,
-    is_common,
-    is_content,
-    is_plural,
-    looks_common,
-    words,
-)
 from reward.claims.text import Spans
 
 _PARTICLES = (
@@ -68,7 +51,7 @@ def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
     for run in _runs(text):
         if (
             (titles and taken.hold(run[0].start, run[-1].end))
-            or (len(run) == 2 and _is_denial(run))
+            or (len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low))  # "Not Allowed"
             or (has_headings and _is_heading(text, run, is_small))
         ):
             continue
@@ -78,11 +61,6 @@ def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
         return found
     outside = [name for name in found if not taken.hold(name.start, name.start + 1)]
     return sorted(outside + titles, key=_BEGIN)
-
-
-def _is_denial(run: list[Part]) -> bool:
-    """Whether the words are those of "Not Allowed"."""
-    return run[0].low in ("not", "no") and is_common(run[1].low)
 
 
 def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
@@ -96,16 +74,16 @@ def _with_place(text: str, name: Name) -> Name:
     return name._replace(place=place) if place else name
 
 
-_DOERS = CITIES | words("also_words")  # words that are names where they do what only a name does
+_DOERS = lexicon.CITIES | words("also_words")  # words that are names where they do what only a name does
 _DEEDS = words("deeds")
 _VERBS_TOO = words("verbs_too")
 _BEFORE_OBJECTS = words("before_objects")
-_SURNAMES_TOO = words("surnames_too") | GIVEN_NAMES
+_SURNAMES_TOO = words("surnames_too") | lexicon.GIVEN_NAMES
 _PERSONS = words("persons")
 _APPOSED = re.compile(r", (?:who|whose|whom)\b|, (?:an?|the) ((?:[\w-]+ ?){1,4})")
-_KEPT = PREFIXES | GIVEN_NAMES
+_KEPT = lexicon.PREFIXES | lexicon.GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
-_SILENT = _EMPTY | CALENDAR
+_SILENT = _EMPTY | lexicon.CALENDAR
 
 
 def _runs(text: str) -> Iterator[list[Part]]:
@@ -121,7 +99,7 @@ def _runs(text: str) -> Iterator[list[Part]]:
 
 
 def _continues(text: str, before: Part, part: Part) -> bool:
-    if part.start - before.end > 9 or before.low in CALENDAR or part.low in CALENDAR:
+    if part.start - before.end > 9 or before.low in lexicon.CALENDAR or part.low in lexicon.CALENDAR:
         return False
     gap = text[before.end : part.start]
     if "\n" in gap or (before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s"))):
@@ -131,11 +109,11 @@ def _continues(text: str, before: Part, part: Part) -> bool:
             return not is_common(part.low)
         return True
     if gap == ". ":
-        return (len(before.low) == 1 or before.low in ABBREVIATIONS) and not is_common(part.low)
+        return (len(before.low) == 1 or before.low in lexicon.ABBREVIATIONS) and not is_common(part.low)
     if gap == " the ":  # "Henry the Eighth"
-        return part.low in RULERS and not is_common(before.low)
+        return part.low in lexicon.RULERS and not is_common(before.low)
     if gap == " for ":
-        return before.low in OF_HEADS
+        return before.low in lexicon.OF_HEADS
     return bool(_LINK.fullmatch(gap))
 
 
@@ -150,20 +128,15 @@ def _name(text: str, run: list[Part]) -> Name | None:
             does = one.low in _DOERS and _behind(text, one.end) in _DEEDS  # "Reading won the cup."
             return name_of(text, one.start, one.end) if does else None
     else:
-        whole = [part for part in run if part.low not in CALENDAR]
+        whole = [part for part in run if part.low not in lexicon.CALENDAR]
         run = whole[_num_empty(text, whole) :]
-    if len(run) == 1 and run[0].low in UNITS and _is_unit(text, run[0]):
+    if len(run) == 1 and run[0].low in lexicon.UNITS and _is_unit(text, run[0]):
         return None
-    if not run or _are_common(run):
+    if not run or all(is_common(part.low) for part in run):
         run = _common_name(text, whole)
-    if not run or all(part.low in TITLES or len(part.low) == 1 for part in run):
+    if not run or all(part.low in lexicon.TITLES or len(part.low) == 1 for part in run):
         return None
     return name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
-
-
-def _are_common(run: list[Part]) -> bool:
-    """Whether all words are common ones; most runs are decided by their first."""
-    return is_common(run[0].low) and all(is_common(part.low) for part in run[1:])
 
 
 def _num_empty(text: str, whole: list[Part]) -> int:
@@ -203,7 +176,7 @@ def _only_begins(text: str, run: list[Part]) -> bool:
 
 def _looks_common(text: str, part: Part) -> bool:
     """Whether a word seems to be English, by its ending or by a plural verb behind it ("Evacuees were")."""
-    return looks_common(part.low) or (is_plural(part.low) and _behind(text, part.end) in PLURAL_VERBS)
+    return looks_common(part.low) or (is_plural(part.low) and _behind(text, part.end) in lexicon.PLURAL_VERBS)
 
 
 def _is_verb(text: str, part: Part) -> bool:
@@ -241,7 +214,7 @@ def _common_name(text: str, whole: list[Part]) -> list[Part]:
     run = whole[next(starts, len(whole)) :]
     if (
         not run
-        or (len(run) == 1 and (run[0].low in CITED or begins(text, run[0].start)))
+        or (len(run) == 1 and (run[0].low in lexicon.CITED or begins(text, run[0].start)))
         or all(p.text.isupper() and len(p.text) > 1 for p in run)
     ):
         return []
@@ -255,4 +228,4 @@ def _in_prose(text: str, run: list[Part]) -> bool:
     behind = _SMALL_BEHIND.match(text, run[-1].end)
     if not behind and begins(text, run[0].start):
         return False  # "Key Point: Be patient."
-    return bool(behind) or any(word[:1].islower() and word not in LINKS for word in before)
+    return bool(behind) or any(word[:1].islower() and word not in lexicon.LINKS for word in before)

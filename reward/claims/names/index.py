@@ -10,11 +10,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reward.claims.names.model import Name, name_of, singulars
-from reward.claims.names.orders import holds, joins, orders, small_words
-from reward.claims.names.text import MOST_PLACES, Text
-from reward.claims.names.titles import find_title
-from reward.claims.names.words import (
+from reward.claims.names.lexicon import (
     CITIES,
     KINDS,
     LINKS,
@@ -24,6 +20,10 @@ from reward.claims.names.words import (
     means_else_small,
     transcribed,
 )
+from reward.claims.names.model import Name, name_of, singulars
+from reward.claims.names.orders import holds, joins, orders, small_words
+from reward.claims.names.text import MOST_PLACES, Text
+from reward.claims.names.titles import find_title
 
 _MOST_WORDS = 16  # of a name
 _MOST_KEPT = 512  # names whose places in one text are kept, those of long names and of many places never

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reward.claims.kind import Context, Place
+from reward.claims.kind import Context, Place, nearest
 from reward.claims.names.index import Index, Range, index_names
+from reward.claims.names.lexicon import COUNTRIES, GIVEN_NAMES, KINDS, PREFIXES, is_common, stem
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.places import differ, place_behind
 from reward.claims.names.roles import allows
-from reward.claims.names.words import COUNTRIES, GIVEN_NAMES, KINDS, PREFIXES, is_common, stem
-from reward.claims.text import content_words
 from reward.types import Document
 
 _REACH = 20  # words around a place that are held against the context
@@ -50,7 +49,7 @@ class NameLookup:
         if claimed.place and _are_elsewhere(claimed, ranges):
             return None
         if ranges:
-            document, index, (first, last) = _nearest(ranges, context)
+            document, index, (first, last) = nearest(ranges[:_MOST_NEAR], context, _words_near)
             return Place(_name_at(index, first, last), document)
         titled = (document for document, index in self._titles if index.find(claimed))
         title = next(titled, None)
@@ -84,15 +83,10 @@ class NameLookup:
         if len(halves) < 2:
             return None
         names = [name_of(half, 0, len(half)) for half in halves]
-        if not of_country and any(_says_little(name) for name in names):
-            return None
+        if not of_country and any(len(n.tokens) < _TELLING and all(map(is_common, n.tokens)) for n in names):
+            return None  # a text can hold "World Changers" by chance
         places = [self._find(name, context) for name in names]
         return places[0] if all(places) else None
-
-
-def _says_little(name: Name) -> bool:
-    """Whether a name is one or two common words, which a text can hold by chance: "World Changers"."""
-    return len(name.tokens) < _TELLING and all(map(is_common, name.tokens))
 
 
 def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:
@@ -112,14 +106,6 @@ def _name_at(index: Index, first: int, last: int) -> Name:
     return Name(start, end, index.text[start:end], tuple(index.words[first:last]))
 
 
-def _nearest(ranges: Sequence[Found], context: Context | None) -> Found:
-    """The range whose surroundings share most words with the context; the first of equals."""
-    if len(ranges) == 1 or context is None:
-        return ranges[0]
-    words = content_words(context())
-
-    def num_shared(found: Found) -> int:
-        _, index, (first, last) = found
-        return len(words.intersection(index.words[max(0, first - _REACH) : last + _REACH]))
-
-    return max(ranges[:_MOST_NEAR], key=num_shared)
+def _words_near(found: Found) -> Sequence[str]:
+    _, index, (first, last) = found
+    return index.words[max(0, first - _REACH) : last + _REACH]

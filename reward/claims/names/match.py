@@ -1,8 +1,8 @@
 """When two answers name the same: a question's asked name and what a vote says.
 
-Two relations, on purpose. `equal` is an equality of keys, so that votes can be grouped in any order. `says`
-is wider and looks from an answer to the name that was asked for: a surname alone, an initial, a nickname or
-an acronym stands for it. `taken_as` turns every answer that says the asked name into that name.
+Two relations, on purpose. `key` tells whether two answers are one, so that votes can be grouped in any order.
+`says` is wider and looks from an answer to the name that was asked for: a surname alone, an initial, a
+nickname or an acronym stands for it. `taken_as` turns every answer that says the asked name into that name.
 """
 
 from __future__ import annotations
@@ -10,40 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from reward.claims.names import lexicon
+from reward.claims.names.lexicon import is_acronym, is_common, transcribed
 from reward.claims.names.model import Name, singulars
 from reward.claims.names.places import differ
 from reward.claims.names.titles import title_words
-from reward.claims.names.words import (
-    CITIES,
-    COUNTRIES,
-    KINDS,
-    LIKE,
-    LINKS,
-    OF_HEADS,
-    PREFIXES,
-    STATES,
-    SUFFIXES,
-    is_acronym,
-    is_common,
-    transcribed,
-)
 
 _FAMILY_FIRST = re.compile(r"\w+ \w+-[a-z]\w*")  # "Kim Jong-un"
+_NO_PERSONS = lexicon.KINDS | lexicon.PREFIXES | lexicon.COUNTRIES
 _MOST_PERSON = 4  # words of a person's name
 Key = tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]
 
 
 def key(name: Name) -> Key:
-    """What `equal` compares: "University of Oslo" and "Oslo University" have one key."""
+    """What tells whether two answers are one: "University of Oslo" and "Oslo University" have one key."""
     words = name.tokens
-    if len(words) > 1 and name.inverted and words[0] in OF_HEADS:
+    if len(words) > 1 and name.inverted and words[0] in lexicon.OF_HEADS:
         words = (*words[1:], words[0])
     return words, name.place, name.roles
-
-
-def equal(a: Name, b: Name) -> bool:
-    """Whether two answers are one; an equivalence."""
-    return key(a) == key(b)
 
 
 def taken_as(answer: Name, asked: Name) -> Name:
@@ -65,9 +49,9 @@ def says(answer: Name, asked: Name) -> bool:
     if _is_other_role(answer, asked):
         return False
     given, wanted = key(answer)[0], key(asked)[0]
-    if wanted[-1] in SUFFIXES and given[-1] not in SUFFIXES:
+    if wanted[-1] in lexicon.SUFFIXES and given[-1] not in lexicon.SUFFIXES:
         wanted = wanted[:-1] or wanted  # "Jr." can be left out, and not added
-    elif given[-1] in SUFFIXES and given[-1] != wanted[-1]:
+    elif given[-1] in lexicon.SUFFIXES and given[-1] != wanted[-1]:
         return False
     if given == wanted or "".join(given) == "".join(wanted):
         return True
@@ -93,9 +77,14 @@ def written(answer: Name, asked: Name) -> str:
 
 def _is_other_role(answer: Name, asked: Name) -> bool:
     """Whether two names have titles that differ: "Senator Brown" and "President Brown"."""
-    if not answer.roles or not asked.roles or any(word in KINDS for word in asked.tokens):
+    if not answer.roles or not asked.roles or not lexicon.KINDS.isdisjoint(asked.tokens):
         return False
-    return not answer.roles & asked.roles or ("vice" in answer.roles) is not ("vice" in asked.roles)
+    return not agree(answer.roles, asked.roles)
+
+
+def agree(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two titles can be one's own: a vice president is no president."""
+    return bool(one & other) and ("vice" in one) is ("vice" in other)
 
 
 def _transcribes(answer: Name, asked: Name) -> bool:
@@ -116,7 +105,8 @@ def _is_family(answer: Name, asked: Name) -> bool:
 
 def _alike(a: str, b: str) -> bool:
     """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA"."""
-    return a == b or b in LIKE.get(a, ()) or STATES.get(a) == (b,) or STATES.get(b) == (a,)
+    states = lexicon.STATES
+    return a == b or b in lexicon.LIKE.get(a, ()) or states.get(a) == (b,) or states.get(b) == (a,)
 
 
 def _spells(short: Name, full: Name) -> bool:
@@ -126,7 +116,7 @@ def _spells(short: Name, full: Name) -> bool:
     letters = short.text.replace(".", "").lower()
     words = [word for word in full.text.replace("-", " ").split() if word[:1].isalnum()]
     every = "".join(word[0].lower() for word in words)
-    capitals = "".join(word[0].lower() for word in words if word.lower() not in LINKS)
+    capitals = "".join(word[0].lower() for word in words if word.lower() not in lexicon.LINKS)
     return letters in (every, capitals)
 
 
@@ -135,8 +125,9 @@ def is_person(name: Name, words: tuple[str, ...]) -> bool:
     return (
         len(words) <= _MOST_PERSON
         and not name.inverted
-        and not any(w in KINDS or w in PREFIXES or w in COUNTRIES or w.isdigit() for w in words)
-        and words[-1] not in CITIES
+        and _NO_PERSONS.isdisjoint(words)
+        and not any(map(str.isdigit, words))
+        and words[-1] not in lexicon.CITIES
     )
 
 

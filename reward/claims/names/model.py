@@ -7,20 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reward.claims.names.words import (
-    ARTICLES,
-    LEGAL_FORMS,
-    LINKS,
-    OF_HEADS,
-    PHRASES,
-    RULERS,
-    SUFFIXES,
-    TITLES,
-    WORD,
-    canonical,
-    fold,
-    groups,
-)
+from reward.claims.names import lexicon
+from reward.claims.names.lexicon import canonical, fold, groups
 
 
 class Name(NamedTuple):
@@ -68,7 +56,7 @@ def tokens_of(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     """The words of a text, from left to right; phrases of the table are one word."""
     found: list[Token] = []
     phrases: list[int] = []
-    for match in WORD.finditer(text, start, len(text) if end is None else end):
+    for match in lexicon.WORD.finditer(text, start, len(text) if end is None else end):
         at, end = match.span()
         word, capital, dotted, begins = _read(match[0])
         if dotted and _is_initials(text, end, fold(match[0])):
@@ -87,7 +75,7 @@ def _read(written: str) -> tuple[str, bool, bool, bool]:
     """A word in its one writing, whether it has a capital, may be initials, and begins a known phrase."""
     word = canonical(written)
     dotted = "." in written and fold(written) not in _KEPT_DOTTED
-    return word, not written.islower() and not written.isdigit(), dotted, word in PHRASES
+    return word, not written.islower() and not written.isdigit(), dotted, word in lexicon.PHRASES
 
 
 def _is_initials(text: str, end: int, letters: str) -> bool:
@@ -101,7 +89,7 @@ def _joined(found: list[Token], firsts: list[int]) -> list[Token]:
     for first in firsts:
         if first < place:
             continue
-        for words, short in PHRASES[found[first].word]:
+        for words, short in lexicon.PHRASES[found[first].word]:
             last = first + len(words)
             if last <= len(found) and all(found[first + i].word == w for i, w in enumerate(words)):
                 whole = Token(short, found[first].start, found[last - 1].end, True)
@@ -120,7 +108,7 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
     if not written.isalnum():
         written = _POSSESSIVE.sub("", written)
     end = start + len(written)
-    if written.isalnum() and (word := canonical(written)) not in PHRASES:  # most names are one word
+    if written.isalnum() and (word := canonical(written)) not in lexicon.PHRASES:  # most names are one word
         roles = _roles((), (), said) if said else _NO_ROLES
         family = _is_family(text, start, end)
         return _new(Name, (start, end, written, (word,), False, (), roles, family, False))
@@ -129,21 +117,21 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
     kept = tuple(
         token.word
         for i, token in enumerate(tokens)
-        if _tells(token, first=i == 0, linked=i > 0 and tokens[i - 1].word in LINKS)
+        if _tells(token, first=i == 0, linked=i > 0 and tokens[i - 1].word in lexicon.LINKS)
     )
     kept = kept or words
-    if len(kept) > 1 and kept[-1] in LEGAL_FORMS:
+    if len(kept) > 1 and kept[-1] in lexicon.LEGAL_FORMS:
         kept = kept[:-1]
-    inverted = " of " in written and fold(written.split()[0]) in OF_HEADS
-    if kept[-1] in RULERS and " the " in written:  # "Henry the Eighth" is Henry VIII
-        kept = (*kept[:-1], RULERS[kept[-1]])
+    inverted = " of " in written and fold(written.split()[0]) in lexicon.OF_HEADS
+    if kept[-1] in lexicon.RULERS and " the " in written:  # "Henry the Eighth" is Henry VIII
+        kept = (*kept[:-1], lexicon.RULERS[kept[-1]])
     family = len(kept) == 1 and _is_family(text, start, end)
     return Name(start, end, written, kept, inverted, (), _roles(words, kept, said), family)
 
 
 def _roles(words: tuple[str, ...], kept: tuple[str, ...], said: Sequence[str]) -> frozenset[str]:
     """What the titles before a name say; the King of "Martin Luther King" is a surname."""
-    if len(words) > len(kept) and words[-1] not in TITLES:
+    if len(words) > len(kept) and words[-1] not in lexicon.TITLES:
         said = (*said, *words)
     if not said:
         return _NO_ROLES
@@ -167,10 +155,10 @@ def singulars(name: Name) -> tuple[str, ...]:
 
 def _tells(token: Token, *, first: bool, linked: bool) -> bool:
     """Whether a word tells a name from others: no title and no "of", but the "El" of "El Salvador"."""
-    if token.word in SUFFIXES:
+    if token.word in lexicon.SUFFIXES:
         return not first
     return (
-        (token.word not in TITLES or linked)  # "Court of Justice"
-        and token.word not in ARTICLES
-        and (token.word not in LINKS or (first and token.capital))
+        (token.word not in lexicon.TITLES or linked)  # "Court of Justice"
+        and token.word not in lexicon.ARTICLES
+        and (token.word not in lexicon.LINKS or (first and token.capital))
     )

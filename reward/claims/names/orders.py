@@ -7,8 +7,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
+from reward.claims.names.lexicon import ARTICLES, LIKE, LINKS, OF_HEADS, RULERS, STATES, is_common, stem
 from reward.claims.names.model import Name
-from reward.claims.names.words import ARTICLES, LIKE, LINKS, OF_HEADS, RULERS, STATES, is_common, stem
 
 _LONG_PEOPLE = 8  # letters: "Ligurian" is of Liguria, Julian is not Julia
 _LONGEST_GAP = 8  # characters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from reward.claims.names.words import COUNTRIES, NATIONS, STATES, fold
+from reward.claims.names.lexicon import COUNTRIES, NATIONS, STATES, fold
 
 Place = tuple[str, ...]
 _BEHIND = re.compile(

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import re
 
+from reward.claims.names import lexicon
+from reward.claims.names.lexicon import fold, is_common, words
 from reward.claims.names.model import Name, name_of, tokens_of
-from reward.claims.names.words import (
-    ARTICLES,
-    CALENDAR,
-    COUNTRIES,
-    KINDS,
-    LINKS,
-    STATES,
-    TITLES,
-    fold,
-    is_common,
-    words,
-)
 
 _LONGEST = 200  # characters
 _MOST_WORDS = 12
@@ -24,9 +14,11 @@ _REMARK = re.compile(r"\s*\([^()]*\)\s*\.?$")
 _ENDS = " \t\n.,;:!?\"'\u201c\u201d\u2018\u2019*_`[]()"
 _QUOTED = re.compile(r"^[\"'\u201c\u2018].*[\"'\u201d\u2019]$")
 _SEVERAL = re.compile(r"\s+(?:and|or)\s+|\s*[;/]\s*", re.IGNORECASE)
-_NOTHING = words("no_answers")
+_NOTHING = words("no_answers") | lexicon.LINKS
+_OF_DATES = lexicon.CALENDAR | lexicon.LINKS
+_SMALL_INSIDE = lexicon.LINKS | lexicon.ARTICLES | lexicon.TITLES | lexicon.KINDS
 _AFTER_COMMA = words("after_comma")
-_FULL_STATES = frozenset(" ".join(full) for full in STATES.values())
+_FULL_STATES = frozenset(" ".join(full) for full in lexicon.STATES.values())
 
 
 def read_name(answer: str) -> Name | None:
@@ -59,10 +51,10 @@ def _place(tail: str) -> tuple[str, ...] | None:
     words = tuple(token.word for token in tokens_of(tail))
     if all(word in _AFTER_COMMA for word in words):
         return ()
-    words = tuple(word for word in words if word not in ARTICLES)
-    if len(words) == 1 and words[0].lower() in STATES:
-        return STATES[words[0].lower()]
-    if " ".join(words) in _FULL_STATES or (len(words) <= 2 and words and words[-1] in COUNTRIES):
+    words = tuple(word for word in words if word not in lexicon.ARTICLES)
+    if len(words) == 1 and words[0].lower() in lexicon.STATES:
+        return lexicon.STATES[words[0].lower()]
+    if " ".join(words) in _FULL_STATES or (len(words) <= 2 and words and words[-1] in lexicon.COUNTRIES):
         return words
     return None
 
@@ -77,36 +69,22 @@ def _is_several(text: str) -> bool:
     words = [[token.word for token in tokens_of(side)] for side in sides]
     if any(not side for side in words):
         return False
-    return not (any(all(is_common(word) for word in side) for side in words) or words[-1][-1] in KINDS)
+    return words[-1][-1] not in lexicon.KINDS and not any(all(map(is_common, side)) for side in words)
 
 
 def _whole(text: str) -> Name | None:
     tokens = tokens_of(text)
     words = [token.word for token in tokens]
     small = [fold(text[token.start : token.end]) for token in tokens]
-    if not words or len(words) > _MOST_WORDS or all(word in _NOTHING or word in LINKS for word in small):
+    if not words or len(words) > _MOST_WORDS or _NOTHING.issuperset(small):
         return None
-    if all(word in CALENDAR or word.isdigit() or word in LINKS for word in small):
+    if all(word in _OF_DATES or word.isdigit() for word in small):
         return None
-    if not any(any(c.isalpha() for c in word) for word in words):
+    if not any(c.isalpha() for word in words for c in word):
         return None
-    capital = any(token.capital for token in tokens)
-    if not capital and (all(is_common(word) for word in words) or any(word.isdigit() for word in words)):
-        return None
-    loose = [
-        t for t, w in zip(tokens, small, strict=True) if not t.capital and not w.isdigit() and _is_loose(w)
-    ]
-    if capital and loose:
-        return None
-    return name_of(text, 0, len(text))
-
-
-def _is_loose(word: str) -> bool:
-    """Whether a word written small shows that an answer is a sentence, not a name."""
-    return (
-        is_common(word)
-        and word not in LINKS
-        and word not in ARTICLES
-        and word not in TITLES
-        and word not in KINDS
-    )
+    if any(token.capital for token in tokens):  # a common word that is written small makes it a sentence
+        inside = (low for token, low in zip(tokens, small, strict=True) if not token.capital)
+        is_name = not any(is_common(low) and low not in _SMALL_INSIDE for low in inside)
+    else:
+        is_name = not all(map(is_common, words)) and not any(map(str.isdigit, words))
+    return name_of(text, 0, len(text)) if is_name else None

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reward.claims.names.index import Index, Range
+from reward.claims.names.lexicon import COUNTRIES, KINDS, SUFFIXES, TITLES, is_common, words
+from reward.claims.names.match import agree
 from reward.claims.names.model import ROLES, Name
-from reward.claims.names.words import COUNTRIES, KINDS, SUFFIXES, TITLES, is_common, words
 
 _LINKS = words("role_links") | COUNTRIES
 _MOST_STEPS = 6  # words around a name
@@ -28,11 +29,6 @@ class Described(NamedTuple):
 
     roles: frozenset[str]
     thing: bool  # "the Haakon"
-
-
-def agree(claimed: frozenset[str], described: frozenset[str]) -> bool:
-    """Whether two titles can be one's own: a vice president is no president."""
-    return bool(claimed & described) and ("vice" in claimed) is ("vice" in described)
 
 
 def allows(claimed: Name, indexes: Sequence[Index]) -> bool:

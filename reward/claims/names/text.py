@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
+from reward.claims.names.lexicon import STATES, canonical, stem, transcribed
 from reward.claims.names.model import Token, tokens_of
 from reward.claims.names.orders import alike
-from reward.claims.names.words import STATES, canonical, stem, transcribed
 
 MOST_PLACES = 500  # of one word in one text that are looked at
 _MOST_MERGED = 1 << 16  # places of one of several writings

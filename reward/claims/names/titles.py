@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from reward.claims.names import lexicon
 from reward.claims.names.model import Name, Token, tokens_of
 from reward.claims.names.text import MOST_PLACES, Text
-from reward.claims.names.words import ARTICLES, LINKS
 
 _QUOTED = re.compile(
     r"(?<![\w\"\u201c*])(?:"
@@ -22,7 +22,7 @@ _QUOTED = re.compile(
     r"|'(?=[A-Z])([^'\"\n]{5,80})'(?!\w))"
 )
 _TRAILING = " ,.;:!?"
-_SILENT = ARTICLES | LINKS
+_SILENT = lexicon.ARTICLES | lexicon.LINKS
 _SMALL_INSIDE = (
     frozenset(("in", "on", "at", "to", "by", "with", "from", "into", "as", "or", "but", "is")) | _SILENT
 )

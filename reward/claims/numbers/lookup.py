@@ -14,7 +14,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
-from reward.claims.kind import Context, Place
+from reward.claims.kind import Context, Place, nearest
 from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.equality import bound_stated, equal, supports
@@ -170,10 +170,10 @@ class NumberLookup:
         """
         if claimed == found and claimed.rate == found.rate:
             return True
-        if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME) or _is_of_another_rate(
-            claimed, found
-        ):
+        if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
             return False
+        if claimed.rate and found.rate and claimed.rate != found.rate:
+            return False  # "$40 per month" is no "$40 per week"
         if found.kind is Kind.IDENTIFIER and claimed.kind is not Kind.IDENTIFIER:
             is_roman = found.value == claimed.value and _ROMAN.fullmatch(found.unit) is not None
             if claimed.kind in (Kind.YEAR, Kind.COUNT):
@@ -210,25 +210,16 @@ def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Numb
 
 
 def _nearest(places: Sequence[Place[Number]], context: Context | None) -> Place[Number]:
-    """The place whose surroundings share most words with the context; the first of equals."""
-    if len(places) == 1 or context is None:
-        return places[0]
-    words = content_words(context())
+    return nearest(places, context, _words_near)
 
-    def num_shared(place: Place[Number]) -> int:
-        start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
-        return len(words & content_words(place.document.text[start:end]))
 
-    return max(places, key=num_shared)
+def _words_near(place: Place[Number]) -> frozenset[str]:
+    start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
+    return content_words(place.document.text[start:end])
 
 
 def _unhyphened(number: Number) -> str:
     return number.unit.replace("-", "").replace(" ", "")
-
-
-def _is_of_another_rate(claimed: Number, found: Number) -> bool:
-    """Whether one is "$40 per month" and the other "$40 per week"."""
-    return bool(claimed.rate and found.rate and claimed.rate != found.rate)
 
 
 def _other_writings(number: Number) -> Iterator[Number]:
