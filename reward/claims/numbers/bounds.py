@@ -43,6 +43,7 @@ _AFTER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# No more is allowed, or true: "do not take more than 3".
 _NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,2} $", re.IGNORECASE)
 _EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl|turn)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
 # A change in the same clause: "tripled over 5 years", but not "fell for over 5 years".
@@ -81,7 +82,10 @@ def bounded(text: str, number: Number, low: int) -> Number:
             is_short = number.is_short or (match["words"] or "").lower() in _SHORT
             number = changed(number, approximate=True, is_short=is_short, start=match.start())
         elif number.form is Form.EXACT:
-            form = Form.AT_MOST if name == "more_than" and _is_forbidden(text, match) else Form(name)
+            is_denied = name == "more_than" and _NOT.search(
+                text, max(0, match.start() - _REACH), match.start()
+            )
+            form = Form.AT_MOST if is_denied else Form(name)
             number = changed(number, form=form, start=match.start())
     if number.is_bound and number.kind is Kind.QUANTITY and len(number.readings) > 1:
         return changed(
@@ -105,11 +109,6 @@ def _is_pair(text: str, match: re.Match[str], low: int) -> bool:
     """Whether "over" is between two numbers, as in a blood pressure of "120 over 80"."""
     word = match[0].strip().casefold()
     return word == "over" and 0 < low == match.start() - 1 and text[low - 1].isdigit()
-
-
-def _is_forbidden(text: str, match: re.Match[str]) -> bool:
-    """Whether no more is allowed or true: "do not take more than 3"."""
-    return _NOT.search(text, max(0, match.start() - _REACH), match.start()) is not None
 
 
 def _is_extent(text: str, match: re.Match[str], number: Number) -> bool:

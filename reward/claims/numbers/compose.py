@@ -109,7 +109,8 @@ def _range(text: str, first: Number, second: Number, gap: str, low: int) -> Numb
         return None
     whole = span_of(*ends, first.start, second.end)
     is_row = gap == "spaced" and _CHAINED.match(text, second.end)
-    if whole.kind is not Kind.TIME and (is_row or not _ascending(*ends)):
+    is_ascending = any(a < b for a in ends[0].readings for b in ends[1].readings)
+    if whole.kind is not Kind.TIME and (is_row or not is_ascending):
         return None
     opening = _BETWEEN if gap == "and" else _FROM
     start = opening.search(text, max(low, first.start - 9), first.start)
@@ -132,10 +133,6 @@ def _ends(text: str, first: Number, second: Number) -> tuple[Number, Number] | N
         return None
     first, second = read_as(first, second), read_as(second, first)
     return (first, second) if (first.kind, first.unit) == (second.kind, second.unit) else None
-
-
-def _ascending(low: Number, high: Number) -> bool:
-    return any(a < b for a in low.readings for b in high.readings)
 
 
 def _scaled_like(text: str, first: Number, second: Number) -> Number:

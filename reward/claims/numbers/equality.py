@@ -135,7 +135,10 @@ def without_unit_of(number: Number, asked: Number) -> Number:
         return number
     readings = number.readings
     if number.unit != asked.unit:
-        readings = tuple(tuple(map(_decimal, r)) for r in _converted(number, asked.unit))
+        readings = tuple(
+            tuple(Decimal(value.numerator) / Decimal(value.denominator) for value in reading)
+            for reading in _converted(number, asked.unit)
+        )
     return changed(number, readings=readings, kind=Kind.COUNT, unit="", dimension="")
 
 
@@ -262,7 +265,3 @@ def _is_fuller_date(claimed: Number, found: Number) -> bool:
     return claimed.kind is found.kind is Kind.DATE and any(
         all(a in (0, b) for a, b in zip(mine, theirs, strict=True)) for mine, theirs in _pairs(claimed, found)
     )
-
-
-def _decimal(value: Fraction) -> Decimal:
-    return Decimal(value.numerator) / Decimal(value.denominator)

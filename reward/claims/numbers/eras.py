@@ -105,16 +105,13 @@ def lies_in_era(claimed: Number, found: Number) -> bool:
     if found.form is Form.EXACT and found.kind in (Kind.YEAR, Kind.DATE):
         year = found.value
         is_written = found.kind is Kind.YEAR or year != 0
-        return is_written and (low <= year <= high or (year == high + 1 and _is_end_of_century(low, year)))
+        is_last = year == high + 1 and year > 0 and year % 100 == 0 and year - low > 10
+        return is_written and (low <= year <= high or is_last)
     if not is_era(found):
         return False
     first, last = found.values
     shared = min(high, last) - max(low, first) + 1
     return shared >= _MOST_OF_IT * (last - first + 1)
-
-
-def _is_end_of_century(low: Decimal, year: Decimal) -> bool:
-    return year > 0 and year % 100 == 0 and year - low > 10
 
 
 def _century(text: str, rank: Number) -> Number | None:

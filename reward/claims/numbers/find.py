@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import lru_cache
+from operator import attrgetter
 
 from reward.claims.numbers.amounts import about_at, decade_at, joined_at, multiple_at
 from reward.claims.numbers.bounds import bounded, rate_behind, things_behind
@@ -121,12 +122,8 @@ def _search(
             place = low = max(number.end, at + 1)
     if words:
         foreign = foreign_numbers(text, low_text)  # of "soixante-six" they stay, and the 6 goes
-        atoms = sorted([*apart(atoms, foreign), *foreign], key=_start) if foreign else atoms
+        atoms = sorted([*apart(atoms, foreign), *foreign], key=attrgetter("start")) if foreign else atoms
     return _finished(text, atoms, frozenset() if keep_weak else frozenset(weak))
-
-
-def _start(number: Number) -> int:
-    return number.start
 
 
 def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Number]:

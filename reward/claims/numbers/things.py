@@ -104,12 +104,8 @@ def is_other(question: str, number: Number, response: str, query: str) -> bool:
     if number.kind is not Kind.COUNT:
         return False
     named = [one for one in [_asked(query)] if one] if bare else stated_things(number, response)
-    return bool(named) and all(_differ(wanted, one) for one in named)
-
-
-def _differ(asked: Thing, stated: Thing) -> bool:
-    """Whether two things are known, and not the same: "participants" may be patients, "guests" families."""
-    return bool(asked.group and stated.group) and not asked.is_like(stated)
+    # Only known ones are told apart: "participants" may be patients, and "guests" families.
+    return bool(named and wanted.group) and all(one.group and not wanted.is_like(one) for one in named)
 
 
 def _is_same_word(a: str, b: str) -> bool:

@@ -26,17 +26,12 @@ def canonical(number: Number) -> str:
     two units of one dimension has two texts; `equal` decides about those. A year comes back from
     `parse_number` as a bare number, and a date without its year not at all.
     """
-    if number.form is Form.RANGE and len(number.values) == 2 * _width(number):
-        half = len(number.values) // 2
-        low, high = _written(number, number.values[:half]), _written(number, number.values[half:])
+    width = 3 if number.kind is Kind.DATE else 1  # values of one end of a range
+    if number.form is Form.RANGE and len(number.values) == 2 * width:
+        low, high = (_written(number, end) for end in (number.values[:width], number.values[width:]))
         shared = number.kind in (Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.QUANTITY, Kind.DURATION)
         return f"{_plain(number.values[0])}\u2013{high}" if shared else f"{low}\u2013{high}"
     return _BOUNDS.get(number.form, "") + _written(number, number.values)
-
-
-def _width(number: Number) -> int:
-    """How many values one end of a range has."""
-    return 3 if number.kind is Kind.DATE else 1
 
 
 def _written(number: Number, values: tuple[Decimal, ...]) -> str:
