@@ -55,11 +55,10 @@ _FROM_TO = re.compile(rf"\.?,?(?:{_NO_DASH})")
 # "May" and "March" are other words, too, unless a word of time comes before them.
 _PLAIN_MONTHS = "|".join(month for month in calendar.month_name[1:] if month not in ("May", "March"))
 _MONTH = re.compile(
-    rf"\b(?:(?P<plain>{_PLAIN_MONTHS})"
-    r"|(?<=\b[Ii]n )(?P<in>May|March)|(?<=\b[Ll]ast )(?P<last>May|March)|(?<=\b[Nn]ext )(?P<next>May|March)"
-    r"|(?<=\b[Ss]ince )(?P<since>May|March)|(?<=\b[Uu]ntil )(?P<until>May|March)"
-    r"|(?<=\b[Ff]rom )(?P<from>May|March)(?= (?:to|till|until|through|on|onwards?)\b)"
-    r"|(?<=\b[Ee]arly )(?P<early>May|March)|(?<=\b[Ll]ate )(?P<late>May|March))\b"
+    rf"\b(?:{_PLAIN_MONTHS}"
+    r"|(?:(?<=\b[Ii]n )|(?<=\b(?:[Ll]ast|[Nn]ext|[Ll]ate) )|(?<=\b(?:[Ss]ince|[Uu]ntil|[Ee]arly) ))"
+    r"(?:May|March)"
+    r"|(?<=\b[Ff]rom )(?:May|March)(?= (?:to|till|until|through|on|onwards?)\b))\b"
 )
 _MONTHS = [month.casefold() for month in calendar.month_name]
 _HOLIDAY = re.compile(

@@ -56,7 +56,8 @@ def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
         ):
             continue
         if name := _name(text, run):
-            found.append(_with_place(text, name) if text.startswith((",", " ("), name.end) else name)
+            place = place_behind(text, name.end)
+            found.append(name._replace(place=place) if place else name)
     if not titles:
         return found
     outside = [name for name in found if not taken.hold(name.start, name.start + 1)]
@@ -66,12 +67,6 @@ def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
 def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
     """Whether a run of ordinary words has its capitals from a heading."""
     return in_heading(text, run[0].start) and all(is_ordinary(part.low, is_small) for part in run)
-
-
-def _with_place(text: str, name: Name) -> Name:
-    """A name with the state or country behind it: "Paris, Texas"."""
-    place = place_behind(text, name.end)
-    return name._replace(place=place) if place else name
 
 
 _DOERS = lexicon.CITIES | words("also_words")  # words that are names where they do what only a name does

@@ -188,7 +188,7 @@ class Index(Text):
             and sum(map(str.isupper, letters)) >= 2
         ):
             return
-        for initials, places in (self._initials, self._telling_initials):
+        for initials, places in self._initials:
             at = -1
             for _ in range(MOST_PLACES):
                 at = initials.find(letters.lower(), at + 1)
@@ -199,15 +199,16 @@ class Index(Text):
                     yield words[0], words[-1] + 1
 
     @functools.cached_property
-    def _initials(self) -> tuple[str, Sequence[int]]:
-        """The first letters of all words, joined, and the places of these words."""
-        return "".join(token.word[:1].lower() or "?" for token in self.tokens), range(len(self.tokens))
+    def _initials(self) -> list[tuple[str, Sequence[int]]]:
+        """The first letters of all words, joined, and the places of these words.
 
-    @functools.cached_property
-    def _telling_initials(self) -> tuple[str, Sequence[int]]:
-        """The same without small words: "ICJ" is the International Court of Justice."""
-        places = [i for i, token in enumerate(self.tokens) if token.capital or token.word not in LINKS]
-        return "".join(self.tokens[i].word[:1].lower() or "?" for i in places), places
+        Then the same without small words: "ICJ" is the International Court of Justice.
+        """
+        telling = [i for i, token in enumerate(self.tokens) if token.capital or token.word not in LINKS]
+        all_places: tuple[Sequence[int], ...] = (range(len(self.tokens)), telling)
+        return [
+            ("".join(self.tokens[i].word[:1].lower() or "?" for i in places), places) for places in all_places
+        ]
 
 
 @functools.lru_cache(maxsize=256)

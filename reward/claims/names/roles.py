@@ -10,7 +10,6 @@ Courtesies ("Mr", "Sir") say nothing; "Dr" and "Professor" are one. Names of org
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from reward.claims.names.index import Index, Range
 from reward.claims.names.lexicon import COUNTRIES, KINDS, SUFFIXES, TITLES, is_common, words
@@ -24,11 +23,7 @@ _JOINED = (" ", ". ", "-")
 _APPOSED = (" ", ", ", " (")
 
 
-class Described(NamedTuple):
-    """What a text says at one mention of a name."""
-
-    roles: frozenset[str]
-    thing: bool  # "the Haakon"
+Described = tuple[frozenset[str], bool]  # the roles at one mention of a name, and whether it is "the Haakon"
 
 
 def allows(claimed: Name, indexes: Sequence[Index]) -> bool:
@@ -36,19 +31,18 @@ def allows(claimed: Name, indexes: Sequence[Index]) -> bool:
     if not claimed.roles or any(word in KINDS for word in claimed.tokens):
         return True
     described = [one for index in indexes for one in _descriptions(index, claimed)]
-    if any(claimed.roles <= one.roles and agree(claimed.roles, one.roles) for one in described):
+    if any(claimed.roles <= roles and agree(claimed.roles, roles) for roles, _ in described):
         return True
-    if any(one.roles for one in described):
+    if any(roles for roles, _ in described):
         return False
-    return len(claimed.tokens) > 1 or not described or not all(one.thing for one in described)
+    return len(claimed.tokens) > 1 or not described or not all(thing for _, thing in described)
 
 
 def _descriptions(index: Index, claimed: Name) -> Iterator[Described]:
     for first, last in _mentions(index, claimed):
-        before = frozenset(_roles_before(index, first))
         article = first > 0 and index.tokens[first - 1].word == "the"
-        yield Described(before, article)
-        yield Described(frozenset(_roles_behind(index, last)), article)
+        yield frozenset(_roles_before(index, first)), article
+        yield frozenset(_roles_behind(index, last)), article
 
 
 def _mentions(index: Index, claimed: Name) -> Iterator[Range]:

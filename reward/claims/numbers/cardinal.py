@@ -95,12 +95,7 @@ def of_a_scale(run: Run, place: int, value: Decimal, part: str) -> WordNumber | 
     return scaled_by(run, place + 2 * of_a, value, part)
 
 
-def read_cardinal(run: Run) -> WordNumber | None:
-    """The cardinal, fraction or ordinal at the front of a run of words, as long as the grammar allows."""
-    return _Cardinal(run).read()
-
-
-class _Cardinal:
+class Cardinal:
     """Reads one cardinal, and what may follow it, from the front of a run of words."""
 
     def __init__(self, run: Run) -> None:
@@ -113,6 +108,7 @@ class _Cardinal:
         self._lowest_scale = 100
 
     def read(self) -> WordNumber | None:
+        """The cardinal, fraction or ordinal, as long as the grammar allows."""
         while self._take(self._word()):
             self._at += 1
         if self._at == 0:

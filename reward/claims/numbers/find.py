@@ -184,8 +184,10 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
         return time, False
     if start["article"]:
         return _one_unit(text, start)
+    if start["roman"]:
+        return roman_at(text, *start.span(), low), False
     if start.lastgroup in _READERS:
-        return _READERS[start.lastgroup](text, start, low), False
+        return _READERS[start.lastgroup](text, *start.span()), False
     read = words_at(text, start.start())
     if read is None:
         return None, False
@@ -205,13 +207,12 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
     return measured, read.weak and measured.kind is Kind.COUNT
 
 
-_READERS: dict[str | None, Callable[[str, re.Match[str], int], Number | None]] = {
-    "war": lambda text, start, low: war_at(text, start.start(), start.end()),
-    "about": lambda text, start, low: about_at(text, start.start(), start.end()),
-    "multiple": lambda text, start, low: multiple_at(text, start.start(), start.end()),
-    "decade": lambda text, start, low: decade_at(text, start.start(), start.end()),
-    "roman": lambda text, start, low: roman_at(text, start.start(), start.end(), low),
-    "joined": lambda text, start, low: joined_at(text, start.start(), start.end()),
+_READERS: dict[str | None, Callable[[str, int, int], Number | None]] = {
+    "war": war_at,
+    "about": about_at,
+    "multiple": multiple_at,
+    "decade": decade_at,
+    "joined": joined_at,
 }
 
 

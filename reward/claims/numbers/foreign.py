@@ -50,7 +50,6 @@ _COMPOUND = re.compile(
     r"|(?:due|tre|quattro|cinque|sei|sette|otto|nove)cento\w*|mille\w{3,}|\w+mila)"
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_ONLY_LETTERS = {c: " " for c in range(128) if not chr(c).isalpha()}
 _END_OF_SENTENCE = re.compile(r"[.!?\n]+")
 _PART = re.compile(r"(?<![^\W_])(?:[^\W\d_]|\s|-)+")
 _TOKEN = re.compile(r"[^\W\d_]+|\s+|-")
@@ -154,7 +153,7 @@ class _Source:
         sentence = bisect_right(self._starts, start) - 1
         if self._languages[sentence] == language:
             return True
-        words = _words_of(lowered[start:end])
+        words = _WORD.findall(lowered[start:end])
         if not any(language in SURE.get(word, ()) or compound_of(word) == language for word in words):
             return False
         if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
@@ -165,11 +164,6 @@ class _Source:
         )
         is_name = text[start].isupper() and (not opens or _NAME.match(text, end) is not None)
         return not is_name and _DE_MAYO.match(lowered, end) is None
-
-
-def _words_of(text: str) -> list[str]:
-    """The words of a text, without digits and signs."""
-    return text.translate(_ONLY_LETTERS).split() if text.isascii() else _WORD.findall(text)
 
 
 def _most(counts: Counter[str]) -> str:

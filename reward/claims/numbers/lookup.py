@@ -76,8 +76,9 @@ class NumberLookup:
             return self._find_period(claimed)
         if claimed.kind is Kind.RATIO and len(claimed.parts) == _SIDES:
             return self._find_sides(claimed, context)
-        if claimed.parts and not claimed.is_bound:
-            return self._find_parts(claimed, context)
+        if claimed.parts and not claimed.is_bound:  # a range is there when each of its numbers is
+            found = [self.find(part, context=context) for part in claimed.parts]
+            return found[0] if all(found) else None
         return None
 
     def _places(self, claimed: Number) -> Sequence[Place[Number]]:
@@ -116,11 +117,6 @@ class NumberLookup:
             for entry in index.near(claimed, relative_tolerance=self._tolerance):
                 if self._says(claimed, entry.number):
                     yield Place(entry.number, document)
-
-    def _find_parts(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """A range is in the documents when each of its numbers is."""
-        places = [self.find(part, context=context) for part in claimed.parts]
-        return places[0] if all(places) else None
 
     def _find_sides(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """A ratio is in the documents when both its numbers are, together or each outside of any pair.

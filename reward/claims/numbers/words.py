@@ -15,28 +15,16 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from reward.claims.numbers.cardinal import (
-    NUMBER_WORDS,
-    OF_SCALE,
-    ORDINALS,
-    PARTS,
-    PLURAL_PARTS,
-    SCALE_ORDINALS,
-    SCALES,
-    Run,
-    WordNumber,
-    of_a_scale,
-    read_cardinal,
-    scaled_by,
-)
+from reward.claims.numbers import cardinal
+from reward.claims.numbers.cardinal import ORDINALS, PARTS, Cardinal, Run, WordNumber, of_a_scale, scaled_by
 from reward.claims.numbers.digits import fraction
 from reward.claims.numbers.vocabulary import either
 
-_BEGIN = NUMBER_WORDS - {"quarter", *PLURAL_PARTS, *OF_SCALE}
+_BEGIN = cardinal.NUMBER_WORDS - {"quarter", *cardinal.PLURAL_PARTS, *cardinal.OF_SCALE}
 FIRST_WORDS = frozenset(_BEGIN | {"quarter", "a", "an"})  # of `STARTS`
 STARTS = (
-    rf"{either(_BEGIN)}(?![^\W_])|quarter(?=[ ]of[ ]a[ ]{either(SCALES)})"
-    rf"|an?(?=[\x20\u00a0-]{either(OF_SCALE | {*PARTS} - PLURAL_PARTS)}(?![^\W_]))"
+    rf"{either(_BEGIN)}(?![^\W_])|quarter(?=[ ]of[ ]a[ ]{either(cardinal.SCALES)})"
+    rf"|an?(?=[\x20\u00a0-]{either(cardinal.OF_SCALE | {*PARTS} - cardinal.PLURAL_PARTS)}(?![^\W_]))"
 )
 _DETERMINER = re.compile(
     r"(?<![^\W_])(?:the|its|his|her|their|our|my|your|this|that|every|each)[ \u00a0]$", re.IGNORECASE
@@ -78,9 +66,9 @@ def words_at(text: str, at: int) -> WordNumber | None:
         return of_a_scale(run, 1, fraction(1, 4), "quarter")
     if first in ("a", "an"):
         return _with_article(run)
-    if first in ORDINALS or first in SCALE_ORDINALS:
+    if first in ORDINALS or first in cardinal.SCALE_ORDINALS:
         return _lone_ordinal(run)
-    return read_cardinal(run)
+    return Cardinal(run).read()
 
 
 def _half(run: Run) -> WordNumber:
@@ -103,9 +91,9 @@ def _is_share(text: str, start: int, end: int) -> bool:
 def _with_article(run: Run) -> WordNumber | None:
     """One of something: "a hundred", "a dozen", "a third of", "a quarter of a million"."""
     text, part = run.text, run.word(1)
-    if part in OF_SCALE:
+    if part in cardinal.OF_SCALE:
         run.counts_one()
-        return read_cardinal(run)
+        return Cardinal(run).read()
     if part not in PARTS:
         return None
     value, end = fraction(1, PARTS[part]), run.end(2)
@@ -123,8 +111,8 @@ def _with_article(run: Run) -> WordNumber | None:
 def _lone_ordinal(run: Run) -> WordNumber | None:
     """A rank of one word; "first" and "second" may be other words (see above)."""
     text, word, end = run.text, run.word(0), run.end(1)
-    if word in SCALE_ORDINALS:
-        return WordNumber(Decimal(10 ** SCALE_ORDINALS[word]), Decimal(1), end, is_ordinal=True)
+    if word in cardinal.SCALE_ORDINALS:
+        return WordNumber(Decimal(10 ** cardinal.SCALE_ORDINALS[word]), Decimal(1), end, is_ordinal=True)
     if _NO_RANK.match(text, end):
         return None
     is_rank = _SUPERLATIVE.match(text, end) or RANKED.search(text, max(0, run.start - 12), run.start)
