@@ -7,21 +7,25 @@ what belongs to it (a middle name, an initial, "of"), and no comma, "and" or ver
 from __future__ import annotations
 
 import functools
+import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reward.claims.names.lexicon import (
+    ARTICLES,
     CITIES,
     KINDS,
     LINKS,
+    OF_HEADS,
     PREFIXES,
+    RULERS,
     TABLES,
     is_common,
     means_else_small,
     transcribed,
 )
 from reward.claims.names.model import Name, name_of, singulars
-from reward.claims.names.orders import holds, joins, orders, small_words
 from reward.claims.names.text import MOST_PLACES, Text
 from reward.claims.names.titles import find_title
 
@@ -36,6 +40,11 @@ _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
 _MOST_SHARING = 6  # people with one surname
 _WHERE = 2  # the fields of a name that say where it is come first
+_LONGEST_GAP = 8  # characters
+_BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
+_ALWAYS_INSIDE = LINKS - {"and", "for", "the"}
+_MAYBE_INSIDE = LINKS | ARTICLES
+_RULERS = frozenset(RULERS.values())
 Range = tuple[int, int]  # of tokens
 
 
@@ -101,8 +110,8 @@ class Index(Text):
         if len(name.tokens) == 1:
             (word,) = name.tokens
             return {(at, at + 1) for at in places[word][:MOST_PLACES] if not self._is_other(at, word)}
-        inside = small_words(name)
-        ranges = (self._in_order(words, linked, places, inside) for words, linked in orders(name))
+        inside = _small_words(name)
+        ranges = (self._in_order(words, linked, places, inside) for words, linked in _orders(name))
         return next(filter(None, ranges), set())
 
     def _in_order(
@@ -145,23 +154,19 @@ class Index(Text):
                 if (
                     num_between == 0
                     and (gap == ": " or (gap in _COMMAS and linked))
-                    and holds(members, place)
+                    and _holds(members, place)
                 ):
                     break
-                if gap is None or not joins(gap, self.tokens[place - max(step, 0)].word):
+                if gap is None or not _joins(gap, self.tokens[place - max(step, 0)].word):
                     return None
-                if holds(members, place):
+                if _holds(members, place):
                     break
-                if not self._inside(place, inside):
+                token = self.tokens[place]
+                if not ((token.capital and token.word not in PREFIXES) or token.word in inside):
                     return None
             else:
                 return None
         return place
-
-    def _inside(self, place: int, small: frozenset[str]) -> bool:
-        """Whether a word that is not claimed can stand inside a name."""
-        token = self.tokens[place]
-        return (token.capital and token.word not in PREFIXES) or token.word in small
 
     def _is_other(self, first: int, word: str) -> bool:
         """Whether the word before makes another name of it: "New York" is not York."""
@@ -251,3 +256,39 @@ def _surname_behind(text: Text, place: int) -> int | None:
         if place >= len(text.tokens):
             return None
     return None
+
+
+def _small_words(name: Name) -> frozenset[str]:
+    """The small words that can stand inside a name."""
+    between = _ALWAYS_INSIDE.union(_MAYBE_INSIDE.intersection(name.text.lower().split()))
+    return between | {"the"} if name.tokens[-1] in _RULERS else between  # "Henry VIII" is "Henry the Eighth"
+
+
+def _holds(places: Sequence[int], place: int) -> bool:
+    """Whether a list in order holds a place."""
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place
+
+
+def _joins(gap: str, before: str) -> bool:
+    """Whether what is between two words can stand inside a name."""
+    if gap in (" ", "", " (", ") "):
+        return True
+    if gap == ". ":
+        return len(before) <= 4  # "J. Smith", "Mrs. Smith"
+    return len(gap) < _LONGEST_GAP and not _BREAK.search(gap)
+
+
+def _orders(name: Name) -> Iterator[tuple[Sequence[str], bool]]:
+    """The orders in which a name's words can stand, and whether an "of" or a comma must stand between."""
+    words = name.tokens
+    yield words, False
+    if 2 <= len(words) <= 5:
+        if words[0] in RULERS:  # "Second Punic War" is "Punic War II"
+            yield (*words[1:], words[0]), False
+        elif words[-1] in _RULERS:
+            yield (words[-1], *words[:-1]), False
+        if words[-1] in OF_HEADS or len(words) == 2:
+            yield (words[-1], *words[:-1]), True
+        if (words[0] in OF_HEADS and len(words) > 2) or name.inverted:
+            yield (*words[1:], words[0]), False

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
-from reward.claims.names.lexicon import STATES, canonical, stem, transcribed
+from reward.claims.names.lexicon import LIKE, STATES, canonical, is_common, stem, transcribed
 from reward.claims.names.model import Token, tokens_of
-from reward.claims.names.orders import alike
 
 MOST_PLACES = 500  # of one word in one text that are looked at
 _MOST_MERGED = 1 << 16  # places of one of several writings
+_LONG_PEOPLE = 8  # letters: "Ligurian" is of Liguria, Julian is not Julia
+_PLURALS = ("ans", "ists", "ites", "crats", "isms")  # "Republicans" are more than one Republican
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -108,3 +109,20 @@ def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[i
             letters = [i for i in places[short] if text[tokens[i].start : tokens[i].end].isupper()]
             others.setdefault(full[0], []).extend(letters)
     return others
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def alike(word: str) -> Sequence[str]:
+    """The writings that count as one word: nicknames, abbreviations, states, plurals of common words."""
+    alike = {word, *LIKE.get(word, ())}
+    if is_common(word):
+        alike |= {stem(word), f"{stem(word)}s"}
+    if word.endswith("ian") and len(word) >= _LONG_PEOPLE:
+        alike.add(word[:-1])
+    elif word.endswith("ia") and len(word) + 1 >= _LONG_PEOPLE:
+        alike.add(f"{word}n")
+    if word.endswith(_PLURALS):
+        alike.add(word[:-1])
+    if word in STATES and len(STATES[word]) == 1:
+        alike.add(STATES[word][0])
+    return sorted(alike)

@@ -75,7 +75,7 @@ def bounded(text: str, number: Number, low: int) -> Number:
     number = _after(text, number)
     for _ in range(2):  # "at least about 50"
         match = _before(text, number.start, low)
-        if match is None or _is_pair(text, match, low) or _is_extent(text, match, number):
+        if match is None or _is_no_bound(text, match, number, low):
             break
         name = _SIGNS[match["sign"]] if match["sign"] else _NAMES[" ".join(match["words"].lower().split())]
         if name == "about":
@@ -105,20 +105,17 @@ def _before(text: str, start: int, low: int) -> re.Match[str] | None:
     return _BEFORE.search(text, max(low, start - _LONGEST_BEFORE), start)
 
 
-def _is_pair(text: str, match: re.Match[str], low: int) -> bool:
-    """Whether "over" is between two numbers, as in a blood pressure of "120 over 80"."""
-    word = match[0].strip().casefold()
-    return word == "over" and 0 < low == match.start() - 1 and text[low - 1].isdigit()
+def _is_no_bound(text: str, match: re.Match[str], number: Number, low: int) -> bool:
+    """Whether "over" says where or in what time, or is between two numbers.
 
-
-def _is_extent(text: str, match: re.Match[str], number: Number) -> bool:
-    """Whether "over" says where, or in what time: "extends over 582 km²", "tripled over 5 years"."""
+    As in "extends over 582 km²", "tripled over 5 years" and a blood pressure of "120 over 80".
+    """
     if match[0].strip().casefold() != "over":
         return False
-    before = text[max(0, match.start() - _REACH) : match.start()].rstrip()
-    if _EXTENDS.search(before):
+    if 0 < low == match.start() - 1 and text[low - 1].isdigit():
         return True
-    return number.kind is Kind.DURATION and _CHANGES.search(before) is not None
+    before = text[max(0, match.start() - _REACH) : match.start()].rstrip()
+    return bool(_EXTENDS.search(before) or (number.kind is Kind.DURATION and _CHANGES.search(before)))
 
 
 def _after(text: str, number: Number) -> Number:

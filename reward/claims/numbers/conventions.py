@@ -65,6 +65,7 @@ def needs_conventions(plain: str) -> bool:
     return _OPEN.search(plain) is not None
 
 
+@lru_cache(maxsize=1024)  # the documents of a query are the same for all its answers
 def conventions_of(text: str, *others: str, locale: str = AUTO) -> Conventions:
     """The conventions of a text, by itself and, where it shows nothing, by other texts; see above.
 
@@ -77,11 +78,6 @@ def conventions_of(text: str, *others: str, locale: str = AUTO) -> Conventions:
     Raises:
         ValueError: The locale is unknown.
     """
-    return _conventions_of(text, others, locale)
-
-
-@lru_cache(maxsize=1024)  # the documents of a query are the same for all its answers
-def _conventions_of(text: str, others: tuple[str, ...], locale: str) -> Conventions:
     own, around = _shown(text), _together(others)
     given = Usual() if locale == AUTO else usual_of(locale)
     spoken, around_spoken = _spoken(own), _spoken(around)

@@ -48,9 +48,6 @@ _LONGEST_BEFORE = 20
 _BEFORE_DAYS = frozenset(" \u00a0\u202f-")
 # What a quick look at the text beside a day tells, before the patterns are tried.
 _BETWEEN = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f.,-"
-_LONGEST_END = 12  # characters
-_ENDS_OF_MONTHS = frozenset(month[-3:] for month in (*_ENGLISH, *_FOREIGN))
-_PREPOSITIONS = ("the", "of", "de", "del")
 _HEADS_BEHIND = frozenset({month[:2] for month in (*_ENGLISH, *_FOREIGN)} | {"to", "th", "an", "of", "de"})
 _RANKS_BEHIND = frozenset(("st", "nd", "rd", "th", "ST", "ND", "RD", "TH", "er"))
 _DASHES = frozenset("-\u2010\u2011\u2012\u2013\u2014\u2015")
@@ -185,9 +182,6 @@ def _may_be_day(text: str, end: int) -> bool:
 def _month_before(text: str, at: int, low: int) -> re.Match[str] | None:
     """The month, in any of the languages, right before a day or a year."""
     if at < 4 or text[at - 1] not in _BEFORE_DAYS or text[at - 2].isdigit():
-        return None
-    before = text[max(0, at - _LONGEST_END) : at].rstrip(_BETWEEN)
-    if before[-3:] not in _ENDS_OF_MONTHS and not before.endswith(_PREPOSITIONS):
         return None
     match = _MONTH_BEFORE.search(text, max(low, at - _LONGEST_BEFORE), at)
     return match if match and (match["month"] in _ENGLISH or match["month"] in _FOREIGN) else None

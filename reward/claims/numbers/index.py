@@ -65,8 +65,11 @@ class NumberIndex:
             dimension = self.entries[places[0]].number.dimension
             if dimension and claimed.dimension not in ("", dimension):
                 continue
-            is_converted = dimension and claimed.dimension and OPEN_DEGREE not in (unit, claimed.unit)
-            factor, offset = map(float, conversion(unit, claimed.unit)) if is_converted else (1.0, 0.0)
+            is_converted = dimension and claimed.dimension and unit != claimed.unit
+            if is_converted and OPEN_DEGREE not in (unit, claimed.unit):
+                factor, offset = map(float, conversion(unit, claimed.unit))
+            else:
+                factor, offset = 1.0, 0.0
             for low, high in windows:
                 first = bisect_left(values, (low - offset) / factor)
                 found.update(places[first : bisect_right(values, (high - offset) / factor)])
@@ -93,7 +96,8 @@ class NumberIndex:
     @cached_property
     def pairs(self) -> dict[int, Number]:
         """The ratios and the ranges of bare numbers, such as scores, by where each of their parts starts."""
-        whole = (one for one in self.numbers if one.kind is Kind.RATIO or _is_bare_range(one))
+        bare_range = (Kind.COUNT, Form.RANGE)
+        whole = (one for one in self.numbers if one.kind is Kind.RATIO or (one.kind, one.form) == bare_range)
         return {part.start: one for one in whole for part in one.parts}
 
     @cached_property
@@ -161,10 +165,6 @@ def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
         if len(entry.places) < _MOST_PLACES:
             entry.places.append((order, number))
     return NumberIndex(text, numbers, list(entries.values()))
-
-
-def _is_bare_range(number: Number) -> bool:
-    return number.kind is Kind.COUNT and number.form is Form.RANGE
 
 
 def identity(number: Number) -> object:

@@ -70,7 +70,7 @@ class Numbers(ClaimKind):
         found = self.all_of(response)
         return [one for one in found if not is_calendar(one)] if "date" in self.config.kinds else found
 
-    def all_of(self, response: str) -> list[Number]:
+    def all_of(self, response: str) -> Sequence[Number]:
         """The numbers of a response, and its dates."""
         settings = self.config
         return response_numbers(response, self.query, words=settings.number_words, locale=settings.locale)

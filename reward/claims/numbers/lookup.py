@@ -12,7 +12,6 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import chain, islice
 from operator import itemgetter
-from typing import NamedTuple
 
 from reward.claims.kind import Context, Place, nearest
 from reward.claims.numbers.conventions import conventions_of
@@ -35,6 +34,7 @@ _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
 _MOST_PLACES_KEPT = 16
 _SIDES = 2  # of a ratio
+_Side = tuple[Place[Number], Number | None]  # one of them, and the ratio or range of a document that it is in
 
 
 class NumberLookup:
@@ -124,15 +124,15 @@ class NumberLookup:
         One side of "7 to 2" says nothing of "2 to 2".
         """
         first, second = (self._places_of_side(side) for side in claimed.parts)
-        fitting = [one for one in first if any(_may_be_sides(one, other) for other in second)]
-        return _nearest([side.place for side in fitting], context) if fitting else None
+        fitting = [side[0] for side in first if any(_may_be_sides(side, other) for other in second)]
+        return _nearest(fitting, context) if fitting else None
 
     def _places_of_side(self, side: Number) -> list[_Side]:
         """The places of a number, each with the ratio or the range that it is part of there."""
         pairs = {id(document): index.pairs for document, index in self._texts}
         writings = chain((side,), _other_writings(side))
         places = chain.from_iterable(map(self._places, writings))
-        return [_Side(one, pairs[id(one.document)].get(one.mention.start)) for one in places]
+        return [(one, pairs[id(one.document)].get(one.mention.start)) for one in places]
 
     def _find_date(self, claimed: Number) -> Place[Number] | None:
         """A date whose day and month the documents give together, and whose year they give anywhere."""
@@ -185,18 +185,10 @@ class NumberLookup:
         return supports(claimed, unbound(found), relative_tolerance=self._tolerance)
 
 
-class _Side(NamedTuple):
-    """Where one number of a claimed ratio is."""
-
-    place: Place[Number]
-    pair: Number | None  # of the document, which it is part of
-
-
 def _may_be_sides(first: _Side, second: _Side) -> bool:
     """Whether two places can be the two sides of a ratio."""
-    if first.pair is None:
-        return second.pair is None
-    return first.pair is second.pair and first.place.mention.start != second.place.mention.start
+    (one, pair), (other, its_pair) = first, second
+    return pair is its_pair and (pair is None or one.mention.start != other.mention.start)
 
 
 def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Number]]:

@@ -36,9 +36,10 @@ _LONGEST_NAME = 64  # characters
 _MOST_NAMES = 256  # in one response; each is searched for in all documents
 
 
+@lru_cache(maxsize=8)  # numbers and dates are two kinds that read one response
 def response_numbers(
     response: str, query: RagQuery, *, words: bool = True, locale: str = AUTO
-) -> list[Number]:
+) -> tuple[Number, ...]:
     """The numbers of a response that must be checked, from left to right, composite ones whole.
 
     Left out are digits of names that stand in the query or its documents as they are ("COVID-19"), citations
@@ -52,11 +53,6 @@ def response_numbers(
         words: Whether numbers in words must be checked, too.
         locale: How the response writes "1.500", where it does not show that itself; see `conventions_of`.
     """
-    return list(_response_numbers(response, query, words, locale))
-
-
-@lru_cache(maxsize=8)  # numbers and dates are two kinds that read one response
-def _response_numbers(response: str, query: RagQuery, words: bool, locale: str) -> tuple[Number, ...]:
     conventions = ENGLISH
     if needs_conventions(plain_text(response).text):
         conventions = conventions_of(response, *(one.text for one in query.documents), locale=locale)
