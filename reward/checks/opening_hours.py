@@ -140,7 +140,9 @@ def find_openings(response: str, numbers: Iterable[Number]) -> list[Opening]:
         inside = [time for time in times if start <= time.start < end]
         days = [found for found in day_sets if start <= found.start < end]
         speaks_of_hours = _OPENING.search(response, start, end) is not None
-        otherwise = _days_without_hours(response, days)
+        # Of some days it says only that their hours are others: "with extended hours on Fridays".
+        special = (one.days for one in days if _OTHERWISE.search(response, max(0, one.start - 32), one.start))
+        otherwise = frozenset[int]().union(*special)
         for time in inside:
             bound = _bound_days(response, time, days, inside[0])
             if bound is None:
@@ -186,12 +188,6 @@ def _hours(entry: re.Match[str], *, both_halves: bool) -> Hours | None:
         frozenset((minutes + shift) % _DAY_MINUTES for shift in readings) for minutes in (opens, closes)
     )
     return Hours(opened, closed, entry.start("h1"), entry.end("m2"))
-
-
-def _days_without_hours(text: str, day_sets: Sequence[DaySet]) -> frozenset[int]:
-    """Days of which a sentence says only that their hours are others: "with extended hours on Fridays"."""
-    special = (d.days for d in day_sets if _OTHERWISE.search(text, max(0, d.start - 32), d.start))
-    return frozenset().union(*special)
 
 
 def _bound_days(text: str, time: Number, day_sets: Sequence[DaySet], first: Number) -> DaySet | None:

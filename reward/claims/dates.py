@@ -76,7 +76,7 @@ class Dates(Numbers):
 
     def lookup(self, documents: Sequence[Document]) -> DateLookup:
         """The dates of the documents."""
-        return _lookup_in(tuple(documents), self.config.locale)
+        return _lookup_in(tuple(documents), locale=self.config.locale)
 
     is_looked_up = ClaimKind.is_looked_up  # every date is, must stand in the documents, and follows from none
     must_stand = ClaimKind.must_stand
@@ -139,9 +139,7 @@ class DateLookup(NumberLookup):
         return None
 
 
-@lru_cache(maxsize=64)
-def _lookup_in(documents: tuple[Document, ...], locale: str) -> DateLookup:
-    return DateLookup(documents, locale=locale)
+_lookup_in = lru_cache(maxsize=64)(DateLookup)
 
 
 def _names_of_days(text: str, taken: Sequence[Number]) -> list[Number]:

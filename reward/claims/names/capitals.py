@@ -128,11 +128,6 @@ def begins(text: str, start: int) -> bool:
     return True
 
 
-def nowhere_small(word: str) -> bool:
-    """What a caller passes who knows no documents."""
-    return False
-
-
 def is_ordinary(word: str, is_small: IsSmall) -> bool:
     """Whether a folded word is an everyday word, or the documents write it small."""
     single = stem(word)

@@ -20,7 +20,6 @@ from reward.claims.names.capitals import (
     begins,
     in_heading,
     is_ordinary,
-    nowhere_small,
     parts,
 )
 from reward.claims.names.lexicon import is_common, is_content, is_plural, looks_common, words
@@ -42,7 +41,7 @@ _BEGIN = attrgetter("start")
 _LONGEST_RUN = 12  # words
 
 
-def find_names(text: str, is_small: IsSmall = nowhere_small) -> list[Name]:
+def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
     """All names of a text, from left to right; `is_small` tells whether documents write a word small."""
     titles = list(find_titles(text)) if _MARK.search(text) else []
     taken = Spans((title.start, title.end) for title in titles)

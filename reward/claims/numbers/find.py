@@ -8,7 +8,7 @@ of text, so that time is linear. Neighbours are then composed (`compose`) and bo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import lru_cache
 from operator import attrgetter
@@ -228,13 +228,17 @@ def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
 
 def _enumerators(text: str) -> Iterator[int]:
     """Starts of the digits that number list items: a 1, or the successor of an earlier enumerator."""
-    seen = {0}
-    for match in _ENUMERATOR.finditer(text):
-        place = int(match[1])
+    yield from successive((match.start(1), int(match[1])) for match in _ENUMERATOR.finditer(text))
+    yield from _enumerators_on_a_line(text)
+
+
+def successive(places: Iterable[tuple[int, int | Decimal]]) -> Iterator[int]:
+    """Where those places begin that are a one, or the successor of an earlier one."""
+    seen: set[int | Decimal] = {0}
+    for start, place in places:
         if place - 1 in seen:
             seen.add(place)
-            yield match.start(1)
-    yield from _enumerators_on_a_line(text)
+            yield start
 
 
 def _enumerators_on_a_line(text: str) -> Iterator[int]:

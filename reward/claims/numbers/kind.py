@@ -26,6 +26,7 @@ from reward.claims.numbers.writing import canonical
 from reward.config import AuditConfig
 from reward.types import Document, RagQuery
 
+_lookup_in = lru_cache(maxsize=64)(NumberLookup)
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _SMALL_WORD = 12
 _THING = re.compile(r"[ -]([a-z]{3,}|[A-Z]\w+(?: [A-Z]\w+)*)")
@@ -157,7 +158,10 @@ class Numbers(ClaimKind):
 
     def lookup(self, documents: Sequence[Document]) -> NumberLookup:
         """The numbers of the documents by their values."""
-        return _lookup_in(tuple(documents), self.config.relative_tolerance, self.config.locale)
+        settings = self.config
+        return _lookup_in(
+            tuple(documents), relative_tolerance=settings.relative_tolerance, locale=settings.locale
+        )
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
         """Not where it numbers a part of the response: "Step 3"."""
@@ -207,11 +211,6 @@ class Numbers(ClaimKind):
             return "a number before it, in another unit"
         is_length = _COUNTED.match(response, mention.end) and mention.value == _length_of_list(response)
         return "counts the response's own list" if is_length else ""
-
-
-@lru_cache(maxsize=64)
-def _lookup_in(documents: tuple[Document, ...], relative_tolerance: float, locale: str) -> NumberLookup:
-    return NumberLookup(documents, relative_tolerance=relative_tolerance, locale=locale)
 
 
 def _taken_as(number: Number, like: Number, *, with_bound: bool = True) -> Number:

@@ -11,10 +11,10 @@ from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.names import identifier, mark_at
 from reward.claims.numbers.units import (
     CURRENCY_BEFORE,
+    SIGNS,
     UNITS,
     Unit,
     currency_at,
-    currency_before,
     unit_at,
 )
 from reward.claims.numbers.vocabulary import SPACE, TABLES, either
@@ -210,7 +210,7 @@ def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | No
     match = CURRENCY_BEFORE.search(text, max(low, at - 10), at)
     if match is None:
         return None
-    return match.start(), currency_before(match["currency"]) or "", match["inner"] in ("-", "\u2212")
+    return match.start(), SIGNS[match["currency"]], match["inner"] in ("-", "\u2212")
 
 
 def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from reward.claims.numbers.digits import MAX_DIGITS
 from reward.claims.numbers.model import Kind, Number
-from reward.claims.numbers.units import currency_before
+from reward.claims.numbers.units import SIGNS
 from reward.claims.numbers.vocabulary import TABLES
 
 _HEAD = re.compile(r"(?<![^\W])[^\W_][\w-]*$|[^\W\d_][\w-]*$")
@@ -58,7 +58,7 @@ def name_at(text: str, at: int, low: int) -> Number | None:
         return None
     head = _HEAD.search(text, max(low, at - _LONGEST_HEAD), at)
     word = head[0].rstrip("-_") if head else ""
-    is_prefix = word.casefold() in _PREFIXES or currency_before(word) is not None
+    is_prefix = word.casefold() in _PREFIXES or word in SIGNS
     if head is None or is_prefix or _is_no_name(text, head.start(), at):
         return None
     body = _BODY.match(text, at)

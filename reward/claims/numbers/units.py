@@ -68,16 +68,17 @@ _RATES = frozenset(
 )
 
 _MONEY = TABLES["money"]
-_SIGNS = by_word(_MONEY["signs"]) | {code: code for code in _MONEY["codes"].split()}
+# The ISO code of each sign, code and abbreviation that comes before an amount.
+SIGNS = by_word(_MONEY["signs"]) | {code: code for code in _MONEY["codes"].split()}
 _HUNDREDTHS = by_word(_MONEY["hundredths"])
 _NAMES = by_word(_MONEY["names"])
 _PLURALS = {name + "s": code for name, code in _NAMES.items() if name[-1].isascii() and name[-1] != "s"}
-_CURRENCIES = {word.casefold(): code for word, code in (_SIGNS | _NAMES | _PLURALS).items()}
+_CURRENCIES = {word.casefold(): code for word, code in (SIGNS | _NAMES | _PLURALS).items()}
 CURRENCY_BEFORE = re.compile(
-    rf"(?P<currency>(?<![^\W\d_]){either(_SIGNS)}){SPACE}?(?:(?P<inner>[-+\u2212]){SPACE}?)?\(?$"
+    rf"(?P<currency>(?<![^\W\d_]){either(SIGNS)}){SPACE}?(?:(?P<inner>[-+\u2212]){SPACE}?)?\(?$"
 )
 _IDEOGRAPHIC = {w for w in _NAMES if w[0] >= "\u3400"}
-_SYMBOLS = {w for w in (*_SIGNS, *_HUNDREDTHS) if not w[-1].isalnum() and not w.endswith(".")}
+_SYMBOLS = {w for w in (*SIGNS, *_HUNDREDTHS) if not w[-1].isalnum() and not w.endswith(".")}
 _WORDS = {w for w in (*_CURRENCIES, *_HUNDREDTHS) if w[-1].isascii()} - _SYMBOLS - {"rs.", "fr."}
 _CURRENCY_BEHIND = re.compile(
     rf"(?:{SPACE}?(?:{either(_SYMBOLS)})(?!{SPACE}?-?\d|{SPACE}?(?-i:US|CA|AU|NZ|GB|JP|CN)(?![^\W_]))"
@@ -132,11 +133,6 @@ def _may_be_currency(text: str, at: int) -> bool:
     """Whether a currency can stand there, by its first two characters."""
     begin = text[at + 1 : at + 3] if text[at : at + 1] in (" ", "-", "\t") else text[at : at + 2]
     return not begin.isascii() or not {begin.casefold(), begin[:1].casefold()}.isdisjoint(_BEGINNINGS)
-
-
-def currency_before(sign: str) -> str | None:
-    """The ISO code of a sign, code or abbreviation that comes before an amount; None for any other word."""
-    return _SIGNS.get(sign)
 
 
 def money_as(code: str, amount: str) -> str:

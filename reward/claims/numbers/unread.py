@@ -18,7 +18,7 @@ from functools import cache
 from reward.claims.numbers.amounts import vague_amounts
 from reward.claims.numbers.conventions import ENGLISH, Conventions
 from reward.claims.numbers.digits import MAX_DIGITS, VULGAR
-from reward.claims.numbers.find import find_numbers
+from reward.claims.numbers.find import find_numbers, successive
 from reward.claims.numbers.model import Number, apart
 from reward.claims.numbers.names import UNWRITTEN, identifier
 
@@ -122,8 +122,5 @@ def _value(run: str) -> Decimal:
 
 def _enumerators(text: str) -> Iterator[int]:
     """Starts of numerals that number the items of a list: a one, or the successor of an earlier one."""
-    seen = {Decimal(0)}
-    for line in _ENUMERATOR.finditer(text):
-        if _numerals().fullmatch(line[1]) and (place := _value(line[1])) - 1 in seen:
-            seen.add(place)
-            yield line.start(1)
+    lines = (line for line in _ENUMERATOR.finditer(text) if _numerals().fullmatch(line[1]))
+    return successive((line.start(1), _value(line[1])) for line in lines)
