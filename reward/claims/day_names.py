@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from reward.claims.numbers import Form, Kind, Number
-from reward.claims.numbers.dates import MONTH
+from reward.claims.numbers.dates import MONTH, date_of
 from reward.claims.numbers.vocabulary import TABLES, by_word
 from reward.claims.text import Words, lowered, words_in
 
@@ -99,8 +99,8 @@ def names_of_days(text: str) -> tuple[Number, ...]:
     weekdays, spans, months, holidays = (_matches(pattern, text, words) for pattern in _FIRST)
     days = [_weekday(m) for m in weekdays]
     days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in spans]
-    days += [date_of(_MONTHS.index(m[0].casefold()), 0, *m.span()) for m in months]
-    days += [date_of(*_DATES[str(m.lastgroup)], *m.span()) for m in holidays]
+    days += [date_of(((0, _MONTHS.index(m[0].casefold()), 0),), *m.span()) for m in months]
+    days += [date_of(((0, *_DATES[str(m.lastgroup)]),), *m.span()) for m in holidays]
     return tuple(days)
 
 
@@ -118,7 +118,7 @@ def days_of_document(text: str) -> tuple[Number, ...]:
     """The same, with the ranges that a document states: "Monday to Friday", "seven days a week"."""
     days = names_of_days(text)
     spans = [_span(_ALL, *match.span()) for match in _EVERY_DAY.finditer(text)]
-    christmas = [date_of(12, 25, *match.span()) for match in _CHRISTMAS.finditer(text)]
+    christmas = [date_of(((0, 12, 25),), *match.span()) for match in _CHRISTMAS.finditer(text)]
     return (*days, *_ranges(text, days), *spans, *christmas)
 
 
@@ -129,7 +129,7 @@ def named_day(word: str) -> Number | None:
     if place:
         return weekday(place, 0, len(word))
     if low in _MONTHS[1:]:
-        return date_of(_MONTHS.index(low), 0, 0, len(word))
+        return date_of(((0, _MONTHS.index(low), 0),), 0, len(word))
     days = names_of_days(word.strip())
     whole = (day for day in days if day.end - day.start == len(word.strip()))
     return next(whole, None)
@@ -138,12 +138,6 @@ def named_day(word: str) -> Number | None:
 def weekday(place: int, start: int, end: int) -> Number:
     """A day of the week; 1 is Monday."""
     return Number(((Decimal(place),),), Kind.WEEKDAY, step=Decimal(1), start=start, end=end)
-
-
-def date_of(month: int, day: int, start: int, end: int) -> Number:
-    """A day of a month, or with the day 0 a month, of no year."""
-    values = (Decimal(0), Decimal(month), Decimal(day))
-    return Number((values,), Kind.DATE, step=Decimal(1), start=start, end=end)
 
 
 def _weekday(match: re.Match[str]) -> Number:

@@ -116,11 +116,11 @@ def with_month(text: str, day: Number, low: int) -> Number | None:
         return None
     if after := _OF_MONTH.match(text, day.end):
         reading = (int(after["year"] or 0), _ENGLISH[after["month"]], int(day.value))
-        return _date((reading,), day.start, after.end())
+        return date_of((reading,), day.start, after.end())
     before = _month_before(text, day.start, low)
     if before is None or before["month"] not in _ENGLISH or _NO_DAY.match(text, day.end):
         return None  # or "June, the second quarter"
-    return _date(((0, _ENGLISH[before["month"]], int(day.value)),), before.start(), day.end)
+    return date_of(((0, _ENGLISH[before["month"]], int(day.value)),), before.start(), day.end)
 
 
 def years_at(text: str, at: int, low: int) -> Number | None:
@@ -195,14 +195,15 @@ def _named(match: re.Match[str], month: str, start: int) -> Number | None:
     if first:
         if not first < day <= 31:
             return None
-        low = _date(((year, place, first),), *match.span("first"))
-        return span_of(low, _date(((year, place, day),), match.start("day"), match.end()), start, match.end())
+        low = date_of(((year, place, first),), *match.span("first"))
+        high = date_of(((year, place, day),), match.start("day"), match.end())
+        return span_of(low, high, start, match.end())
     if day > 31 or (day == 0 and year == 0):
         return None
-    parts = [_date(((0, 0, day),), *match.span("day"))] if day else []
+    parts = [date_of(((0, 0, day),), *match.span("day"))] if day else []
     if year:
         parts.append(year_of(year, *match.span("year")))
-    return _date(((year, place, day),), start, match.end(), parts)
+    return date_of(((year, place, day),), start, match.end(), parts)
 
 
 def _numeric(text: str, at: int, order: DateOrder | None) -> Number | None:
@@ -239,15 +240,16 @@ def _in_digits(
         return year_of(year, match.start(), match.end()) if is_cjk else None
     parts = [
         year_of(year, *match.span(year_name)),
-        _date(((0, month, 0),), *match.span(month_name)),
-        *([_date(((0, 0, day),), *match.span(day_name))] if day else []),
+        date_of(((0, month, 0),), *match.span(month_name)),
+        *([date_of(((0, 0, day),), *match.span(day_name))] if day else []),
     ]
-    return _date(readings, match.start(), match.end(), sorted(parts, key=lambda part: part.start))
+    return date_of(readings, match.start(), match.end(), sorted(parts, key=lambda part: part.start))
 
 
-def _date(
+def date_of(
     readings: tuple[tuple[int, ...], ...], start: int, end: int, parts: list[Number] | None = None
 ) -> Number:
+    """A date by its readings, each of year, month and day; 0 is what is not written."""
     values = tuple(tuple(map(Decimal, reading)) for reading in readings)
     return Number(values, Kind.DATE, step=Decimal(1), start=start, end=end, parts=tuple(parts or ()))
 
