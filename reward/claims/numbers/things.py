@@ -104,7 +104,7 @@ def is_other(question: str, number: Number, response: str, query: str) -> bool:
     if number.kind is not Kind.COUNT:
         return False
     named = [one for one in [_asked(query)] if one] if bare else stated_things(number, response)
-    # Only known ones are told apart: "participants" may be patients, and "guests" families.
+    # Only known ones are distinguished: "participants" may be patients, and "guests" families.
     return bool(named and wanted.group) and all(one.group and not wanted.is_like(one) for one in named)
 
 
