@@ -9,42 +9,14 @@ for `credit`, the folders of trainings on a world, and for `auditors`, what `mar
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
-from bench import (
-    artifacts,
-    auditors,
-    credit,
-    drift,
-    prepare,
-    promotion,
-    ragtruth,
-    reward_server,
-    sizing,
-    swaps,
-    training,
+BENCHMARKS = (
+    *("artifacts", "auditors", "credit", "drift", "prepare", "promotion", "ragtruth", "reward_server"),
+    *("sizing", "swaps", "training"),
 )
-
-BENCHMARKS: dict[str, Callable[[], None]] = {
-    "artifacts": artifacts.run,
-    "auditors": auditors.run,
-    "credit": credit.run,
-    "drift": drift.run,
-    "prepare": prepare.run,
-    "promotion": promotion.run,
-    "ragtruth": ragtruth.run,
-    "reward_server": reward_server.run,
-    "sizing": sizing.run,
-    "swaps": swaps.run,
-    "training": training.run,
-}
-WITH_DATA: dict[str, Callable[[Sequence[Path]], None]] = {
-    "auditors": auditors.run,
-    "credit": credit.run,
-    "ragtruth": ragtruth.run,
-    "swaps": swaps.run,
-}
+WITH_DATA = ("auditors", "credit", "ragtruth", "swaps")
 
 
 def main() -> None:
@@ -55,13 +27,11 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := sorted(set(given.names) - set(BENCHMARKS)):
         parser.error(f"{', '.join(unknown)}: no such benchmark; there are: {', '.join(BENCHMARKS)}")
-    if given.data and not set(given.names) <= set(WITH_DATA):
+    if given.data and not set(given.names or BENCHMARKS) <= set(WITH_DATA):
         parser.error(f"--data: only for {', '.join(WITH_DATA)}; leave it out")
     for name in given.names or BENCHMARKS:
-        if given.data:
-            WITH_DATA[name](given.data)
-        else:
-            BENCHMARKS[name]()
+        run = import_module(f"bench.{name}").run
+        run(*([given.data] if given.data else ()))
 
 
 if __name__ == "__main__":

@@ -18,12 +18,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pipeline.data.evaluation_rows import FaithBenchRow
+from pipeline.data.hotpotqa import HotpotRow
+from pipeline.data.musique import MusiqueRow
+from pipeline.data.rows import MultiHopRow, parse_row
+from pipeline.data.twowiki import TwoWikiRow
+from pipeline.data.values import RawRow, raw_rows
 from reward.offline.inputs import RowFormat, format_of, read_rows
-from reward.offline.rows import AuditRow
-from reward.types import Document, RagQuery
+from reward.offline.rows import AuditRow, make_query
+from reward.types import Document
 
 _SUMMARISE = "Summarise this passage."
 _CHOICES = {"yes", "no"}
+_MULTI_HOP: dict[str, tuple[str, type[MultiHopRow]]] = {  # by a key that only its rows have
+    "paragraphs": ("MuSiQue", MusiqueRow),
+    "evidences": ("2WikiMultihopQA", TwoWikiRow),
+    "context": ("HotpotQA", HotpotRow),
+}
 
 
 def unmarked_answers(path: Path) -> Iterator[AuditRow]:
@@ -40,8 +51,8 @@ def unmarked_answers(path: Path) -> Iterator[AuditRow]:
     if not files:
         raise ValueError(f"{path}: holds no .json and no .jsonl file; give a folder of one of the data sets")
     for file in files:
-        for number, record in enumerate(_records(file), start=1):
-            yield from _answers(f"{file}:{number}", record)
+        for raw in raw_rows(file, FaithBenchRow.list_key):
+            yield from _answers(raw)
 
 
 def _is_ragtruth(path: Path) -> bool:
@@ -51,59 +62,36 @@ def _is_ragtruth(path: Path) -> bool:
         return False
 
 
-def _records(file: Path) -> Iterator[dict[str, Any]]:
-    text = file.read_text(encoding="utf-8")
-    if file.suffix == ".jsonl":
-        yield from (json.loads(line) for line in text.splitlines() if line.strip())
+def _answers(raw: RawRow) -> Iterator[AuditRow]:
+    record = json.loads(raw.text)
+    if "source" in record:
+        yield from _summaries(raw, record)
         return
-    content = json.loads(text)
-    yield from content["samples"] if isinstance(content, dict) else content
+    for key, (task_type, model) in _MULTI_HOP.items():
+        if key in record:
+            row = parse_row(raw, model)
+            if row.answer.strip().lower() not in _CHOICES:
+                said = f"The answer is {row.answer.strip().rstrip('.')}."
+                yield _row(raw, row.id, task_type, row.question, row.to_documents(), said)
+            return
+    keys = ", ".join(record)
+    raise ValueError(
+        f"{raw.place}: no row of the data sets of bench/answers.py (keys {keys:.120}); leave it out"
+    )
 
 
-def _answers(place: str, record: dict[str, Any]) -> Iterator[AuditRow]:
-    if {"source", "summary", "annotations"} <= record.keys():
-        if not record["annotations"]:
-            batch = record.get("batch_id", "")
-            document = Document(id="source", text=record["source"])
-            row_id = f"{batch}-{record['sample_id']}"
-            yield _row(place, row_id, "FaithBench", _SUMMARISE, [document], record["summary"])
-    elif {"source", "summaries"} <= record.keys():  # FaithJudge's layout: an annotator's list each
-        document = Document(id="source", text=record["source"])
-        for one in record["summaries"]:
-            if not any(one["annotations"]):
-                yield _row(place, one["sample_id"], "FaithBench", _SUMMARISE, [document], one["summary"])
-    elif {"question", "answer"} <= record.keys() and ("context" in record or "paragraphs" in record):
-        if record["answer"].strip().lower() not in _CHOICES:
-            name, documents = _paragraphs(record)
-            said = f"The answer is {record['answer'].strip().rstrip('.')}."
-            row_id = str(record.get("_id") or record.get("id"))
-            yield _row(place, row_id, name, record["question"], documents, said)
-    else:
-        keys = ", ".join(record)
-        raise ValueError(
-            f"{place}: no row of the data sets of bench/answers.py (keys {keys:.120}); leave it out"
-        )
-
-
-def _paragraphs(record: dict[str, Any]) -> tuple[str, list[Document]]:
-    """The name of the data set, and the documents."""
-    if "paragraphs" in record:
-        pairs = [(one["title"], one["paragraph_text"]) for one in record["paragraphs"]]
-        return "MuSiQue", _documents(pairs)
-    context = record["context"]
-    if isinstance(context, dict):  # the hub's layout
-        context = list(zip(context["title"], context["sentences"], strict=True))
-    # Sentences of HotpotQA carry their spaces; those of 2WikiMultihopQA do not.
-    name, joined_by = ("2WikiMultihopQA", " ") if "evidences" in record else ("HotpotQA", "")
-    return name, _documents([(title, joined_by.join(sentences)) for title, sentences in context])
-
-
-def _documents(pairs: list[tuple[str, str]]) -> list[Document]:
-    return [Document(id=str(i), title=title, text=text) for i, (title, text) in enumerate(pairs)]
+def _summaries(raw: RawRow, record: dict[str, Any]) -> Iterator[AuditRow]:
+    """FaithJudge's layout has all summaries of a source in one row, and in each a list of every annotator."""
+    document = Document(id="source", text=record["source"])
+    for one in record.get("summaries", [record]):
+        if not any(one["annotations"]):
+            batch = f"{record.get('batch_id', '')}-" if one is record else ""
+            name = f"{batch}{one['sample_id']}"
+            yield _row(raw, name, "FaithBench", _SUMMARISE, [document], one["summary"])
 
 
 def _row(
-    place: str, row_id: str, task_type: str, query: str, documents: list[Document], response: str
+    raw: RawRow, row_id: str, task_type: str, query: str, documents: list[Document], response: str
 ) -> AuditRow:
-    asked = RagQuery(id=row_id, query=query, documents=tuple(documents))
-    return AuditRow(place=place, query=asked, response=response, task_type=task_type, human_spans=())
+    asked = make_query(raw.place, row_id, query, documents)
+    return AuditRow(place=raw.place, query=asked, response=response, task_type=task_type, human_spans=())

@@ -116,7 +116,7 @@ def test_unmarked_answers_of_each_layout(tmp_path: Path) -> None:
 
 def test_rows_of_another_kind_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('[{"id": 1, "text": "x"}]')
-    with pytest.raises(ValueError, match=r"other\.json:1: no row of the data sets .* \(keys id, text\)"):
+    with pytest.raises(ValueError, match=r"other\.json:1 \(row 1\): no row of the data .* \(keys id, text\)"):
         list(unmarked_answers(tmp_path))
 
 
