@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration.terminal.messages import error_console, fail
+from orchestration.terminal.messages import error_console, fail, output_console
 
 if TYPE_CHECKING:
     from pipeline.artifacts.backend import Advance
@@ -45,11 +45,9 @@ def open_named(store: str | None) -> ArtifactStore:
 @artifacts.command("ls")
 def list_manifests(store: StoreOption = None) -> None:
     """List what is published, newest last, and which pointers point to it."""
-    from rich.console import Console
-
     from pipeline.artifacts.terminal import manifests_table
 
-    Console().print(manifests_table(open_named(store)))
+    output_console().print(manifests_table(open_named(store)))
 
 
 @artifacts.command()

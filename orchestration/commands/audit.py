@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from orchestration.commands.options import set_option
-from orchestration.terminal.messages import error_console, fail, warn_ignored
+from orchestration.terminal.messages import error_console, fail, output_console, warn_ignored
 
 if TYPE_CHECKING:
     from reward.offline.run import AuditJob, Summary
@@ -120,19 +120,15 @@ def review(
 
     In the column human of REVIEW.csv: supported, unsupported or unclear; empty lines count as not checked.
     """
-    from rich.console import Console
-
     from reward.offline.review import score_review
     from reward.offline.terminal import print_review
 
-    print_review(score_review(filled, verdicts), Console())
+    print_review(score_review(filled, verdicts), output_console())
 
 
 def _audit(
     job: AuditJob, *, html: Path | None, review: Path | None, compared: Path | None, fail_under: float | None
 ) -> None:
-    from rich.console import Console
-
     from orchestration.terminal.progress import AuditProgress
     from reward.offline.compare import compare, read_earlier
     from reward.offline.files import replace_file
@@ -154,7 +150,7 @@ def _audit(
             summary, changed = run_audit(job, progress)
     except KeyboardInterrupt:
         fail(f"stopped; {job.output} keeps what is done, and the same command goes on", code=130)
-    console = Console()
+    console = output_console()
     print_summary(summary, console)
     if earlier:
         print_comparison(compare(earlier, audited_rows(job)), console)
@@ -193,13 +189,11 @@ def _hold_against(summary: Summary, share: float) -> None:
 
 def _explain(job: AuditJob, row_id: str, out: Path | None) -> None:
     """Prints how one row came to its verdict: the output's, if the row is still the same, else a new one."""
-    from rich.console import Console
-
     from reward.offline.explain import explanation, find_row, find_verdict
     from reward.offline.run import audit_row
 
     row = find_row(job, row_id)
     verdict = find_verdict(out, row) if out is not None else None
     where = f"From {out}" if verdict else "Audited now; nothing was written"
-    Console().print(explanation(row, verdict or audit_row(job, row)))
+    output_console().print(explanation(row, verdict or audit_row(job, row)))
     print(where)

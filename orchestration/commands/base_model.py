@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orchestration.terminal.messages import error_console, fail, warn_ignored
+from orchestration.terminal.messages import error_console, fail, output_console, warn_ignored
 
 if TYPE_CHECKING:
     from pipeline.models.cache import Origin
@@ -71,7 +71,6 @@ def fetch(
 def list_models() -> None:
     """List the models of the cache, and the known ones that can be fetched."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Column, Table
 
     from pipeline.models.cache import cache_folder, fetched
@@ -86,7 +85,7 @@ def list_models() -> None:
         table.add_row(origin.name, _size(origin), on_disk, origin.short_source, origin.fetched[:10])
     for name in sorted(KNOWN.keys() - {origin.name for origin in found}):
         table.add_row(name, "", "", KNOWN[name].about, "not fetched", style="dim")
-    console = Console(highlight=False)
+    console = output_console(highlight=False)
     console.print(table)
     console.print(f"[dim]in {cache_folder()}; `march base-model fetch NAME` brings one here[/dim]")
 
@@ -94,7 +93,6 @@ def list_models() -> None:
 @base_model.command()
 def show(name: _Name) -> None:
     """Show what a model is and came from, and verify its files; exit code 1 if any is damaged."""
-    from rich.console import Console
 
     from pipeline.lineage.show import as_rich, leaf, node_of
     from pipeline.models.cache import cached, damaged_files, read_origin, require_model
@@ -106,7 +104,7 @@ def show(name: _Name) -> None:
     if folder is None or origin is None:
         raise ValueError(f"{name!r} is no model of the cache; `march base-model list` says what is")
     about = [leaf("about", KNOWN[name].about)] if name in KNOWN else []
-    Console(highlight=False).print(as_rich(node_of("model", origin, *about)))
+    output_console(highlight=False).print(as_rich(node_of("model", origin, *about)))
     if damaged := damaged_files(folder, origin):
         files = ", ".join(damaged)
         fail(f"{name}: {files} differ from their digests; `march base-model fetch {name} --again`", code=1)

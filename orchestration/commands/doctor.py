@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from orchestration.commands.options import Overrides
+from orchestration.terminal.messages import output_console, warn_ignored
 
 
 def doctor(
@@ -32,11 +33,8 @@ def doctor(
     import socket
     from datetime import UTC, datetime
 
-    from rich.console import Console
-
     from orchestration.doctor.checks import run_sections
     from orchestration.doctor.report import Report, print_report
-    from orchestration.terminal.messages import warn_ignored
     from pipeline.artifacts.settings import settings_from_environment
     from pipeline.settings.recipe import load_recipe
     from reward.provenance import package_version
@@ -54,5 +52,5 @@ def doctor(
     if as_json:
         print(report.model_dump_json(indent=2))
     else:
-        print_report(report, Console(highlight=False))
+        print_report(report, output_console(highlight=False))
     raise typer.Exit(report.exit_code)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from orchestration.commands.options import set_option
-from orchestration.terminal.messages import fail, warn_ignored
+from orchestration.terminal.messages import fail, output_console, warn_ignored
 
 if TYPE_CHECKING:
     from pipeline.evaluate.plan import EvaluationJob
@@ -113,14 +113,12 @@ def evaluate(
     if find_spec("inspect_ai") is None:
         raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
     if dry_run:
-        from rich.console import Console
-
         from pipeline.evaluate.plan import make_plan
         from pipeline.evaluate.report import print_expected
 
         warn_ignored("with --dry-run", html=html, compare=compare, mlflow=mlflow)
         prices = [(model_price_in, model_price_out), (price_in, price_out)]
-        print_expected(make_plan(job), prices, Console())
+        print_expected(make_plan(job), prices, output_console())
     else:
         warn_ignored(
             "without --dry-run",
@@ -139,12 +137,10 @@ def best(
     ],
 ) -> None:
     """Name the best checkpoint by its average, and those that cannot be distinguished from it."""
-    from rich.console import Console
-
     from pipeline.evaluate.compare import choose_best
     from pipeline.evaluate.report import print_choice
 
-    print_choice(choose_best(evaluations), Console())
+    print_choice(choose_best(evaluations), output_console())
 
 
 def _evaluate(
@@ -156,8 +152,6 @@ def _evaluate(
     mlflow_run: str | None,
 ) -> None:
     """Runs it, and writes and says what was found."""
-    from rich.console import Console
-
     from pipeline.evaluate.compare import compare
     from pipeline.evaluate.plan import Stage
     from pipeline.evaluate.report import print_manifest
@@ -166,7 +160,7 @@ def _evaluate(
 
     if compared is not None:
         read_manifest(compared)  # before anything is spent
-    console, files = Console(), [job.results_path]
+    console, files = output_console(), [job.results_path]
     viewer = html.with_name(f"{html.stem}-items") if html else None  # Inspect's, with the logs
     try:
         outcome = run_evaluation(job, display="rich" if console.is_terminal else "none", bundle=viewer)

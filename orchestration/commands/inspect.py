@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from orchestration.terminal.messages import output_console
+
 if TYPE_CHECKING:
     from orchestration.inspect.run import Run, Wanted
 
@@ -36,8 +38,6 @@ def inspect(
     html: Annotated[Path | None, typer.Option(help="Write a page: figures, filters, answers.")] = None,
 ) -> None:
     """Show what a training run did: its steps, and its answers with claims, votes and evidence."""
-    from rich.console import Console
-
     from orchestration.inspect.run import Wanted, open_run
     from orchestration.inspect.terminal import print_overview
     from reward.types import Outcome
@@ -48,7 +48,7 @@ def inspect(
     wanted = Wanted(Outcome(outcome) if outcome else None, query_id, worst)
     opened = open_run(run)
     if html is None and not (steps or limit) and wanted == Wanted():
-        print_overview(opened, Console())
+        print_overview(opened, output_console())
     else:
         _show_answers(opened, steps, wanted, limit, html)
 
@@ -57,8 +57,6 @@ def _show_answers(
     run: Run, steps: tuple[int, int] | None, wanted: Wanted, limit: int | None, html: Path | None
 ) -> None:
     """Prints the answers that fit, or writes a page of them."""
-    from rich.console import Console
-
     from orchestration.inspect.page import render_run
     from orchestration.inspect.run import choose, few, read_answers, read_entries, totals
     from orchestration.inspect.terminal import print_answers
@@ -67,7 +65,7 @@ def _show_answers(
     fitting = choose(read_entries(run, steps), wanted)
     if html is None:
         rows = read_answers(run, fitting[: limit or _TERMINAL_ROWS])
-        print_answers(run, rows, totals(fitting), Console())
+        print_answers(run, rows, totals(fitting), output_console())
         return
     shown = few(fitting, limit or _PAGE_ROWS)
     replace_file(html, render_run(run, read_answers(run, shown), totals(fitting)))

@@ -15,7 +15,7 @@ import typer
 from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, byte_progress, open_named
 from orchestration.registry.open import open_version
-from orchestration.terminal.messages import warn_ignored
+from orchestration.terminal.messages import output_console, warn_ignored
 
 if TYPE_CHECKING:
     from pipeline.lineage.record import Lineage
@@ -47,8 +47,6 @@ def lineage(
     """Show what made a model, as a tree; or publish what made a run's."""
     from dataclasses import replace
 
-    from rich.console import Console
-
     from pipeline.lineage.show import as_rich, leaf, render_html, tree_of
     from reward.offline.files import replace_file
 
@@ -71,7 +69,7 @@ def lineage(
     elif about is not None:
         root = replace(about, below=(*about.below, root))
     if html is None:
-        Console().print(as_rich(root))
+        output_console().print(as_rich(root))
     else:
         replace_file(html, render_html(root))
         print(html)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, open_named
 from orchestration.registry.open import approval_command, open_decisions
-from orchestration.terminal.messages import fail, warn_ignored
+from orchestration.terminal.messages import fail, output_console, warn_ignored
 
 if TYPE_CHECKING:
     from orchestration.commands.promote_view import ModelReport
@@ -59,8 +59,6 @@ def promote(
 
     Decisions are in the artifact store: who may write there may decide.
     """
-    from rich.console import Console
-
     from orchestration.commands.promote_view import print_report, promotion_json
     from orchestration.promotion.policy import read_policy
     from orchestration.promotion.records import GateState
@@ -77,7 +75,7 @@ def promote(
     assert given is not None
     trial = try_candidate(decisions, candidate, given, theirs, rules, is_dry=dry_run)
     if not as_json:
-        print_report(trial.report, Console())
+        print_report(trial.report, output_console())
     if trial.seen.champion is None and champion_evaluation is not None:
         warn_ignored("where there is no champion", champion_evaluation=champion_evaluation)
     if not dry_run:
@@ -155,8 +153,6 @@ def registered(
 
     Where MLflow shows something else than was decided, that is reported; --rebuild writes it again.
     """
-    from rich.console import Console
-
     from orchestration.commands.promote_view import models_json, print_models
     from orchestration.registry.store import Registry
 
@@ -170,7 +166,7 @@ def registered(
     if as_json:
         print(models_json(reports))
     else:
-        print_models(reports, Console())
+        print_models(reports, output_console())
     for one in reports:
         for line in one.problems:
             print(f"march: {one.model}: {line}", file=sys.stderr)

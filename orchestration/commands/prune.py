@@ -10,6 +10,7 @@ import typer
 
 from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, artifacts, open_named
+from orchestration.terminal.messages import output_console
 
 GraceOption = Annotated[float, typer.Option(min=0, help="What is younger stays.")]
 KeepOption = Annotated[
@@ -71,8 +72,6 @@ def prune(
 
     What another version, its lineage, an MLflow run, a decision or a pointer of yours needs stays.
     """
-    from rich.console import Console
-
     from orchestration.registry.open import open_version
     from orchestration.registry.store import Registry
     from orchestration.registry.stored import references
@@ -100,7 +99,7 @@ def prune(
     else:
         kept |= references(Registry(asked), opened, without=[one for _, one in gone])
     garbage = find_garbage(opened, references=kept, grace=grace, stale=stale, with_ancestors=ancestors)
-    Console().print(garbage_table(garbage))
+    output_console().print(garbage_table(garbage))
     if dry_run:
         return print("nothing was removed")
     for decisions, one in gone:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestration.commands.options import Overrides
+from orchestration.terminal.messages import output_console
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,7 +66,6 @@ def show(
 
 def _print(columns: Sequence[str], rows: Iterable[Sequence[str]], hint: str) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text
 
@@ -73,4 +73,4 @@ def _print(columns: Sequence[str], rows: Iterable[Sequence[str]], hint: str) -> 
     table = Table(*heads, box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
         table.add_row(*map(Text, row))
-    Console(highlight=False).print(table, Text(hint, style="dim"))
+    output_console(highlight=False).print(table, Text(hint, style="dim"))

@@ -29,7 +29,7 @@ from orchestration.retrain.triggers import Cause
 from orchestration.retrain.view import Watch, outcome_line, stages_table
 from orchestration.schedule.due import Look, Report, look_around, report_of
 from orchestration.schedule.status import has_registry
-from orchestration.terminal.messages import error_console, fail
+from orchestration.terminal.messages import error_console, fail, output_console
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.launch.signals import terminable
@@ -142,8 +142,6 @@ def cancel(job: Job) -> None:
 
 def dry_run(job: Job) -> None:
     """Prints the stages; starts and writes nothing."""
-    from rich.console import Console
-
     with tempfile.TemporaryDirectory() as scratch:
         if not has_registry(job.registry.address):  # MLflow makes a database that is not there
             empty = job.registry.model_copy(update={"uri": f"sqlite:///{scratch}/mlflow.db"})
@@ -155,7 +153,7 @@ def dry_run(job: Job) -> None:
         if found.state.is_final:
             note = "it is finished: nothing is done again"
         title = f"{found.job}  {found.id[:8]}  starts from {start}"
-        Console().print(stages_table(found, job.budget, title=title, note=note))
+        output_console().print(stages_table(found, job.budget, title=title, note=note))
 
 
 def _look(name: str, job: Job, store: ArtifactStore) -> Look:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.terminal.messages import warn_ignored
+from orchestration.terminal.messages import output_console, warn_ignored
 
 
 def schedule(
@@ -38,8 +38,6 @@ def status(
     """Show the state of retrainings: stages, triggers, champion, budgets, and what waits for approval."""
     import os
 
-    from rich.console import Console
-
     from orchestration.schedule.status import print_status, read_status, status_page
     from reward.offline.files import replace_file
 
@@ -53,4 +51,4 @@ def status(
         replace_file(html, status_page(found))
         print(html)
     else:
-        print_status(found, Console())
+        print_status(found, output_console())

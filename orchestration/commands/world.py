@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestration.commands.options import set_option
+from orchestration.terminal.messages import output_console
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
+    from rich.table import Table
 
     from pipeline.worlds.wiki.world import WikiWorld
     from pipeline.worlds.world import WorldRow
@@ -33,8 +34,6 @@ def world(
 
     A line has id, query and documents, as `march prepare jsonl` reads them, and asked: what the answers are.
     """
-    from rich.console import Console
-
     from pipeline.settings.worlds import WikiSettings
     from pipeline.worlds.wiki.world import WikiWorld
     from pipeline.worlds.world import SPLITS
@@ -44,8 +43,8 @@ def world(
     for split in SPLITS:
         if out is not None:
             _write(made.rows(split), out / f"{split}.jsonl")
-    console = Console(highlight=False)
-    _print_counts(made, console)
+    console = output_console(highlight=False)
+    console.print(_counts(made))
     for row in made.rows("held_out")[:show]:
         console.print_json(_line(row))
     if out is not None:
@@ -63,7 +62,7 @@ def _line(row: WorldRow) -> str:
     return json.dumps(tree, ensure_ascii=False)
 
 
-def _print_counts(made: WikiWorld, console: Console) -> None:
+def _counts(made: WikiWorld) -> Table:
     from pipeline.worlds.wiki.world import count_rows
     from pipeline.worlds.world import SPLITS
     from reward.offline.terminal import plain_table
@@ -73,4 +72,4 @@ def _print_counts(made: WikiWorld, console: Console) -> None:
     for what in sorted(counts["train"].keys() | counts["held_out"].keys()):
         table.add_row(what, *(f"{counts[split][what]:,}" for split in SPLITS))
     table.add_row("in all", *(f"{counts[split].total():,}" for split in SPLITS), style="bold")
-    console.print(table)
+    return table

@@ -1,10 +1,10 @@
-"""What a command says on standard error: one line, what, where, and how to fix it."""
+"""What a command says: its console, and on standard error one line, what, where, and how to fix it."""
 
 from __future__ import annotations
 
 import errno
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,11 +32,16 @@ def warn_ignored(where: str, **options: object) -> None:
             print(f"march: --{name.replace('_', '-')} has no effect {where}", file=sys.stderr)
 
 
-def error_console() -> Console:
-    """Where progress is shown."""
+def output_console(**options: Any) -> Console:
+    """Where results are shown; rich is loaded when there are some."""
     from rich.console import Console
 
-    return Console(stderr=True)
+    return Console(**options)
+
+
+def error_console() -> Console:
+    """Where progress is shown."""
+    return output_console(stderr=True)
 
 
 def user_error(error: Exception) -> str | None:
