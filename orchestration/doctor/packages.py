@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from orchestration.doctor.report import Finding, failed, ok, skipped
+from pipeline.lineage.record import version_of
 from reward.samplers.start import NUMA, NUMA_FIX, has_numa
 
 PROJECT = "march-pipeline"
@@ -101,11 +102,3 @@ def _requirements(texts: Iterable[str]) -> Iterator[Requirement]:
 
 def _name(requirement: Requirement) -> str:
     return str(canonicalize_name(requirement.name))
-
-
-def version_of(name: str) -> str | None:
-    """A package's installed version."""
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import tempfile
 from fnmatch import fnmatch
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import yaml
@@ -24,7 +23,7 @@ from pipeline.artifacts.layout import WEIGHTS, model_key
 from pipeline.artifacts.manifest import Manifest
 from pipeline.artifacts.store import files_of
 from pipeline.lineage.publish import read_lineage
-from pipeline.lineage.record import Lineage
+from pipeline.lineage.record import Lineage, version_of
 from reward.offline.excerpt import printable
 
 CARD, MLMODEL = "model_card.md", "MLmodel"
@@ -109,13 +108,9 @@ def _bring_copies(model: Artifact, manifest: Manifest, folder: Path) -> None:
 
 def _versions(lineage: Lineage | None) -> dict[str, str]:
     """Versions of packages: those of the training where they are known, else this environment's."""
-    found = lineage.surroundings[-1].packages if lineage and lineage.surroundings else {}
-    for name in set(_NEEDED) - found.keys():
-        try:
-            found = {**found, name: version(name)}
-        except PackageNotFoundError:
-            continue
-    return {name: one.partition("+")[0] for name, one in found.items()}  # +cpu is on no index
+    here = {name: found for name in _NEEDED if (found := version_of(name))}
+    known = lineage.surroundings[-1].packages if lineage and lineage.surroundings else {}
+    return {name: one.partition("+")[0] for name, one in (here | known).items()}  # +cpu is on no index
 
 
 def _licence(model: Artifact, lineage: Lineage | None) -> str:

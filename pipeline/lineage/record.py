@@ -140,7 +140,7 @@ def look_around(source: Path = _SOURCE) -> Surroundings:
         git_diff_sha256=hashlib.sha256(diff.encode()).hexdigest() if diff else None,
         locks={name: file_sha256(source / name) for name in _LOCKS if (source / name).is_file()},
         image_digest=os.environ.get(IMAGE_VARIABLE),
-        packages={name: found for name in _PACKAGES if (found := _version(name))},
+        packages={name: found for name in _PACKAGES if (found := version_of(name))},
         python=platform.python_version(),
         hardware=_hardware(),
     )
@@ -163,7 +163,8 @@ def _git(source: Path, *arguments: str) -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
+    """A package's installed version."""
     try:
         return version(package)
     except PackageNotFoundError:
