@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipeline.artifacts.backend import MOST_BYTES, Advance, Blob, Entry, MovedError, refuse_large
+from pipeline.artifacts.backend import MOST_BYTES, Advance, Backend, Blob, Entry, MovedError, refuse_large
 from pipeline.artifacts.layout import LINKS, MODELS, UPLOADS, digest_of
 
 _CHUNK = 1 << 20
@@ -74,11 +74,7 @@ class LocalBackend:
         Raises:
             MovedError: another one is there.
         """
-        with locked(self._root / ".lock"):
-            found = self.read(key)
-            if (found.tag if found else None) != tag:
-                raise MovedError(f"{key}: somebody else has moved it; look again")
-            self.write(key, content)
+        set_under_lock(self, self._root / ".lock", key, content, tag)
 
     def demand_conditions(self) -> None:
         """Nothing: a folder has a lock."""
@@ -128,6 +124,15 @@ def _copy(source: Path, target: Path, advance: Advance) -> None:
 
 def _time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def set_under_lock(backend: Backend, lock: Path, key: str, content: bytes, tag: str | None) -> None:
+    """Compares and sets where a lock keeps all who do so apart; raises as `compare_and_set`."""
+    with locked(lock):
+        found = backend.read(key)
+        if (found.tag if found else None) != tag:
+            raise MovedError(f"{key}: somebody else has moved it; look again")
+        backend.write(key, content)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from pipeline.artifacts.backend import (
     refuse_large,
 )
 from pipeline.artifacts.layout import UPLOADS
-from pipeline.artifacts.local import locked
+from pipeline.artifacts.local import set_under_lock
 from pipeline.artifacts.settings import MIB, StoreSettings
 
 _MOST_COPIED = 5 << 30  # bytes of one CopyObject
@@ -53,7 +53,7 @@ def make_client(settings: StoreSettings) -> Any:
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
-    region = settings.region or ("us-east-1" if settings.endpoint else None)
+    region = "us-east-1" if settings.endpoint else None  # None: of boto3's own chain
     client = Session().client("s3", endpoint_url=settings.endpoint, region_name=region, config=config)
     for operation in ("PutObject", "UploadPart"):
         client.meta.events.register(f"needs-retry.s3.{operation}", _again_if_damaged)
@@ -124,11 +124,7 @@ class S3Backend:
         """
         if self.settings.pointer_lock is None:
             return self._set_if(key, content, tag)
-        with locked(self.settings.pointer_lock):
-            found = self.read(key)
-            if (found.tag if found else None) != tag:
-                raise MovedError(f"{key}: somebody else has moved it; look again")
-            self.write(key, content)
+        set_under_lock(self, self.settings.pointer_lock, key, content, tag)
 
     def demand_conditions(self) -> None:
         """Writes to keys of its own, since some endpoints ignore a condition; not where a lock is set.

@@ -24,7 +24,6 @@ class StoreSettings(Settings):
 
     location: str = DEFAULT_STORE
     endpoint: str | None = Field(default=None, description="Of an S3 that is not Amazon's; path addressing.")
-    region: str | None = Field(default=None, description="boto3's own chain when left out.")
     part_mib: int = Field(default=16, ge=5, le=5120, description="Of a multipart upload; S3's least is 5.")
     workers: int = Field(default=4, ge=1, le=64, description="Parts at once; memory is workers x part.")
     retries: Literal["standard", "adaptive"] = "adaptive"
