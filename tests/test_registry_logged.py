@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from mlflow import MlflowClient
 
-from orchestration.registry.logged import Logged, StoredModel, log_stored_model
+from orchestration.registry.logged import StoredModel, log_stored_model
 from pipeline.lineage.publish import collect
 from pipeline.lineage.record import EvaluationRecord
 from reward.types import RagQuery
@@ -67,13 +67,13 @@ def stored(tmp_path: Path, picnic: RagQuery) -> StoredModel:
     return StoredModel("s3://b", f"s3://bucket/store/models/{DIGEST}", "s" * 64, "l" * 64, lineage)
 
 
-def logged(client: RecordingClient, stored: StoredModel, **more: Any) -> Logged:
+def logged(client: RecordingClient, stored: StoredModel, **more: Any) -> tuple[str | None, str]:
     return log_stored_model(cast(MlflowClient, client), "shop.solver", stored, **more)
 
 
 def test_rows_and_figures_of_training_and_evaluation_are_the_models(stored: StoredModel) -> None:
     client = RecordingClient()
-    assert logged(client, stored, run_id=RUN, has_server=True) == Logged("m-1", stored.address)
+    assert logged(client, stored, run_id=RUN, has_server=True) == ("m-1", stored.address)
     assert client.told == {
         "model": {"experiment": "7", "name": "shop-solver", "source_run_id": RUN},
         "outputs": ["m-1"],
@@ -95,7 +95,7 @@ def test_a_deleted_run_gets_no_figures(stored: StoredModel) -> None:
 
 def test_without_a_run_there_is_nothing_to_link(stored: StoredModel) -> None:
     client = RecordingClient()
-    assert logged(client, stored, run_id=None, has_server=True) == Logged(None, stored.address)
+    assert logged(client, stored, run_id=None, has_server=True) == (None, stored.address)
     assert not client.told
 
 
@@ -107,7 +107,7 @@ def test_a_server_gets_a_folder_as_the_link_that_it_takes(has_server: bool, tmp_
     client, stored = RecordingClient(), StoredModel("file:///a", folder.as_uri(), "s" * 64)
     found = logged(client, stored, run_id=None, has_server=has_server)
     if not has_server:
-        assert found == Logged(None, stored.address)
+        assert found == (None, stored.address)
         return
     assert client.location == (tmp_path / "a store" / "mlflow").as_uri()
     assert found.source.startswith(client.location)

@@ -35,17 +35,9 @@ class StoredModel:
     lineage: Lineage | None = None
 
 
-@dataclass(frozen=True)
-class Logged:
-    """A logged model, and the source of the versions that are made of it."""
-
-    model_id: str | None
-    source: str
-
-
 def log_stored_model(
     client: MlflowClient, name: str, stored: StoredModel, *, run_id: str | None, has_server: bool
-) -> Logged:
+) -> tuple[str | None, str]:
     """Makes the logged model of a stored one, if there is a run to link it to, or the server wants one.
 
     Args:
@@ -54,6 +46,9 @@ def log_stored_model(
         stored: What is registered.
         run_id: The run that made it, if the server has it.
         has_server: Whether a server is in between, which refuses folders.
+
+    Returns:
+        The id of the logged model, and the source of the versions that are made of it.
     """
     run = client.get_run(run_id) if run_id else None
     parts, links = urlsplit(stored.address), None
@@ -64,7 +59,7 @@ def log_stored_model(
     elif run is not None:
         experiment = run.info.experiment_id
     else:
-        return Logged(None, stored.address)
+        return None, stored.address
     model = client.create_logged_model(experiment, name=name.translate(_NAME), source_run_id=run_id)
     source = stored.address
     if links is not None:
@@ -73,7 +68,7 @@ def log_stored_model(
     if run is not None and run.info.lifecycle_stage == "active" and stored.lineage is not None:
         _link_figures(client, run, model, stored.lineage)
     client.finalize_logged_model(model.model_id, "READY")
-    return Logged(model.model_id, source)
+    return model.model_id, source
 
 
 def _experiment(client: MlflowClient, links: Path) -> str:

@@ -148,14 +148,11 @@ class Registry:
             self._make(model)
             run_id = self._run(stored.lineage.mlflow_run_id if stored.lineage else None)
             has_server = urlsplit(self.uri).scheme in ("http", "https")
-            logged = log_stored_model(self._client, model, stored, run_id=run_id, has_server=has_server)
+            logged, source = log_stored_model(
+                self._client, model, stored, run_id=run_id, has_server=has_server
+            )
             made = self._client.create_model_version(
-                model,
-                logged.source,
-                run_id=run_id,
-                tags=tags,
-                await_creation_for=0,
-                model_id=logged.model_id,
+                model, source, run_id=run_id, tags=tags, await_creation_for=0, model_id=logged
             )
         return str(made.version)
 
