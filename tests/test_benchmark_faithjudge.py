@@ -5,48 +5,49 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-from pipeline.evaluate.benchmark import PromptStyle
+import pytest
+
+from pipeline.evaluate.benchmark import Item, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
-from pipeline.evaluate.benchmarks.faithjudge import RagTruth
 from tests.benchmark_files import CALIBRATION_NAMES, DATA, FOLDERS, items_of, text_of
 
-
-class BothSplits(RagTruth):
-    splits = ("train", "test")
+RAGTRUTH = make_benchmark("ragtruth")
 
 
-def test_ragtruth_takes_the_test_split_of_its_own_files() -> None:
+@pytest.fixture
+def all_items(tmp_path: Path) -> list[Item]:
+    """RAGTruth's sources as if all were of the test split."""
+    shutil.copytree(DATA / "ragtruth", tmp_path, dirs_exist_ok=True)
+    answers = tmp_path / "response.jsonl"
+    answers.write_text(answers.read_text().replace('"split": "train"', '"split": "test"'))
+    return list(RAGTRUTH.items(tmp_path))
+
+
+def test_ragtruth_takes_the_test_split_of_its_own_files(all_items: list[Item]) -> None:
     assert Counter(item.slice for item in items_of("ragtruth")) == {"data2txt": 3}
-    items = list(BothSplits().items(FOLDERS["ragtruth"]))
-    assert Counter(item.slice for item in items) == {"qa": 3, "summary": 3, "data2txt": 3}
-    labels = [one.consistent for item in items for one in item.responses]
+    assert Counter(item.slice for item in all_items) == {"qa": 3, "summary": 3, "data2txt": 3}
+    labels = [one.consistent for item in all_items for one in item.responses]
     rows = [json.loads(line) for line in (DATA / "ragtruth" / "response.jsonl").read_text().splitlines()]
     assert Counter(labels) == Counter(not row["labels"] for row in rows)
 
 
-def test_the_judge_sees_source_marks_and_answer_and_never_its_own_copy() -> None:
-    benchmark = BothSplits()
-    for item in benchmark.items(FOLDERS["ragtruth"]):
-        (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
-        request = benchmark.judge_request(item, prompt, "An answer that stands nowhere.")
+def test_the_judge_sees_source_marks_and_answer_and_never_its_own_copy(all_items: list[Item]) -> None:
+    for item in all_items:
+        (prompt,) = RAGTRUTH.prompts(item, PromptStyle.PLAIN)
+        request = RAGTRUTH.judge_request(item, prompt, "An answer that stands nowhere.")
         text = text_of(request)
         for response in item.responses:
             assert response.text in text
             assert all(note in text for note in response.notes)
         assert text.endswith("An answer that stands nowhere.")
         copied = item.responses[2]
-        again = text_of(benchmark.judge_request(item, prompt, f" {copied.text}\n"))
+        again = text_of(RAGTRUTH.judge_request(item, prompt, f" {copied.text}\n"))
         assert again.count(copied.text) == 1
         assert not any(note in again for note in copied.notes)
 
 
-def test_marks_of_ragtruth_are_told_with_their_kind() -> None:
-    notes = [
-        note
-        for item in BothSplits().items(FOLDERS["ragtruth"])
-        for response in item.responses
-        for note in response.notes
-    ]
+def test_marks_of_ragtruth_are_told_with_their_kind(all_items: list[Item]) -> None:
+    notes = [note for item in all_items for response in item.responses for note in response.notes]
     assert len(notes) > 20
     kinds = {"Evident Conflict", "Subtle Conflict", "Evident Baseless Info", "Subtle Baseless Info"}
     assert {note.partition(":")[0] for note in notes} <= kinds
@@ -56,9 +57,10 @@ def test_marks_of_ragtruth_are_told_with_their_kind() -> None:
 def test_answers_of_bad_quality_are_no_examples(tmp_path: Path) -> None:
     shutil.copytree(DATA / "ragtruth", tmp_path, dirs_exist_ok=True)
     lines = [json.loads(line) for line in (tmp_path / "response.jsonl").read_text().splitlines()]
+    lines = [line for line in lines if line["split"] == "test"]
     lines[0]["quality"], lines[1]["quality"] = "truncated", "good"
     (tmp_path / "response.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    items = {item.id: item for item in BothSplits().items(tmp_path)}
+    items = {item.id: item for item in RAGTRUTH.items(tmp_path)}
     ids = [one.id for one in items[lines[0]["source_id"]].responses]
     assert lines[0]["id"] not in ids
     assert lines[1]["id"] in ids

@@ -8,7 +8,7 @@ read the sources of the train split alone, since the others are what models are 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline.data.rows import SourceRow, Split, parse_row
@@ -56,7 +56,7 @@ class RagTruthRow(RagTruthSource, SourceRow):
     def raw_rows(cls, path: Path, split: Split = "train") -> Iterator[RawRow]:
         """Yields the sources of a split, in the order of their file."""
         sources, _ = cls.files(path)
-        wanted = responses_by_source(path, (split,))
+        wanted = responses_by_source(path, split)
         return (raw for raw in raw_rows(sources) if parse_row(raw, _SourceId).source_id in wanted)
 
     def queries(self, place: str) -> tuple[RagQuery, ...]:
@@ -65,10 +65,10 @@ class RagTruthRow(RagTruthSource, SourceRow):
         return (make_query(place, self.source_id, source_query(self), documents),)
 
 
-def responses_by_source(path: Path, splits: Collection[Split]) -> dict[str, list[RagTruthResponse]]:
-    """The answers of some splits, by their source; `path` as for `RagTruthRow.files`."""
+def responses_by_source(path: Path, split: Split) -> dict[str, list[RagTruthResponse]]:
+    """The answers of a split, by their source; `path` as for `RagTruthRow.files`."""
     found: dict[str, list[RagTruthResponse]] = defaultdict(list)
     for _, row in read_records(RagTruthRow.files(path)[1], RagTruthResponse):
-        if row.split in splits:
+        if row.split == split:
             found[row.source_id].append(row)
     return found

@@ -1,10 +1,7 @@
 """All figures of an evaluation, two models on the same items, and the best checkpoint of several.
 
-Only evaluations that asked alike are held against each other: the same judge with the same prompts and
-settings. With another judge the difference would be the judges'.
-
-The best of several checkpoints is partly the luckiest: its average is too high, the more so the more there
-were to choose from. So the choice also says which others cannot be distinguished from it.
+Only evaluations that asked alike are held against each other: with another judge, other prompts or settings
+the difference would be theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.evaluate.results import ItemResult, Manifest, read_all_results, read_manifest
+from pipeline.evaluate.results import Manifest, read_all_results, read_manifest
 from pipeline.evaluate.statistics import (
     KAPPA,
     OVERALL,
@@ -38,7 +35,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Choice:
-    """The best checkpoint, and what speaks for it."""
+    """The best checkpoint.
+
+    It is partly the luckiest: its average is too high, the more so the more there were to choose from.
+    """
 
     best: str
     averages: Mapping[str, MacroAverage]  # of all checkpoints
@@ -95,26 +95,16 @@ def compare(folder: Path, other: Path) -> Comparison:
     manifest, before = read_manifest(folder), read_manifest(other)
     require_alike(manifest, before, str(other))
     found, earlier = read_all_results(folder, manifest), read_all_results(other, before)
-    measured = {name: one for name, one in manifest.measured.items() if name in before.measured}
-    if not measured:
+    changes: dict[str, dict[str, PairedDifference]] = {}
+    for name in (name for name in manifest.measured if name in before.measured):
+        score, old = manifest.measured[name].card.primary, by_slice(earlier[name])
+        new = {part: items for part, items in by_slice(found[name]).items() if part in old}
+        changes[name] = {part: paired_difference(old[part], items, score) for part, items in new.items()}
+    if not changes:
         names = ", ".join(manifest.measured)
         raise ValueError(f"--compare: {other} has none of {names}; evaluate both on one")
-    changes = {
-        name: _differences(earlier[name], found[name], one.card.primary) for name, one in measured.items()
-    }
     average = macro_average({name: slices[OVERALL] for name, slices in changes.items()})
     return Comparison(str(other), before.model, changes, average)
-
-
-def _differences(
-    before: Sequence[ItemResult], after: Sequence[ItemResult], score: str
-) -> dict[str, PairedDifference]:
-    old = by_slice(before)
-    return {
-        name: paired_difference(old[name], part, score)
-        for name, part in by_slice(after).items()
-        if name in old
-    }
 
 
 def choose_best(folders: Sequence[Path]) -> Choice:

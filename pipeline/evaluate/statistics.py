@@ -19,6 +19,7 @@ from typing import TypeVar
 from pydantic import Field
 
 from reward.offline.bootstrap import LEVEL, Interval, bootstrap, share, summed
+from reward.offline.review import cohens_kappa
 from reward.types import Record
 
 OVERALL = "overall"
@@ -139,12 +140,11 @@ def paired_difference(
 def macro_average(parts: Mapping[str, Estimate | None]) -> MacroAverage:
     """Averages a figure, or a paired difference, of each benchmark; None: it has none."""
     values = {name: part.value if part else None for name, part in parts.items()}
-    errors = [part.standard_error if part else None for part in parts.values()]
-    value = error = interval = None
-    if None not in values.values():
-        value = _mean([one for one in values.values() if one is not None])
-    if None not in errors and errors:
-        error = math.hypot(*(one for one in errors if one is not None)) / len(errors)
+    found = [one for one in values.values() if one is not None]
+    errors = [one.standard_error for one in parts.values() if one and one.standard_error is not None]
+    value = _mean(found) if len(found) == len(parts) else None
+    error = math.hypot(*errors) / len(errors) if errors and len(errors) == len(parts) else None
+    interval = None
     if value is not None and error is not None:
         interval = Interval(low=value - _Z * error, high=value + _Z * error)
     few = [f"{name}: {part.warning}" for name, part in parts.items() if part and part.warning]
@@ -156,21 +156,19 @@ def macro_average(parts: Mapping[str, Estimate | None]) -> MacroAverage:
 def judge_agreement(items: Iterable[ItemScores]) -> dict[str, Estimate]:
     """How a judge's labels of a calibration's items agree with people's, with intervals by document.
 
-    Raw agreement rewards a judge that always says "consistent" when most responses are. Cohen's kappa (Cohen
-    1960) takes out the agreement that two raters with these habits reach by chance. `precision` and `recall`
-    are of "hallucinated". A response that the judge could not judge is in none of the figures.
+    Raw agreement rewards a judge that always says "consistent" when most responses are; Cohen's kappa does
+    not. `precision` and `recall` are of "hallucinated". A response that the judge could not judge is in none
+    of the figures.
     """
+    items = list(items)
     clusters: dict[str, Counter[str]] = defaultdict(Counter)
-    num_unjudged = 0
     for item in items:
         human, judge = item.scores[HUMAN], item.scores[JUDGE]
-        if judge is None:
-            num_unjudged += 1
-        else:
+        if judge is not None:
             clusters[item.cluster][f"{human:g}{judge:g}"] += 1
     cells, values, intervals = summed(clusters.values(), _agreement)
-    counts = {"num_items": cells.total(), "num_unscored": num_unjudged, "num_clusters": len(clusters)}
-    warning = few_clusters(len(clusters))
+    num_judged, num_clusters, warning = cells.total(), len(clusters), _few_clusters(len(clusters))
+    counts = {"num_items": num_judged, "num_unscored": len(items) - num_judged, "num_clusters": num_clusters}
     return {
         name: Estimate(value=value, interval=intervals[name], warning=warning, **counts)
         for name, value in values.items()
@@ -180,15 +178,12 @@ def judge_agreement(items: Iterable[ItemScores]) -> dict[str, Estimate]:
 def _agreement(cells: Mapping[str, int]) -> Mapping[str, float | None]:
     """From counts of people's and the judge's label, in this order; 1 is consistent, 0 hallucinated."""
     kept, alarm, miss, hit = (cells[name] for name in ("11", "10", "01", "00"))
-    n = kept + alarm + miss + hit
     specificity, recall = share(kept, kept + alarm), share(hit, hit + miss)
-    by_chance = (kept + alarm) * (kept + miss) + (miss + hit) * (alarm + hit)
     return {
         "balanced_accuracy": None if specificity is None or recall is None else (specificity + recall) / 2,
         "precision": share(hit, hit + alarm),
         "recall": recall,
-        # (observed - chance) / (1 - chance), all times n squared; None where chance alone agrees fully
-        KAPPA: share(n * (kept + hit) - by_chance, n * n - by_chance),
+        KAPPA: cohens_kappa(kept, miss, alarm, hit),
     }
 
 
@@ -202,7 +197,7 @@ def _clustered_error(scores: Sequence[tuple[str, float]]) -> float | None:
     return math.sqrt(sum(total**2 for total in sums.values())) / len(scores)
 
 
-def few_clusters(num_clusters: int) -> str:
+def _few_clusters(num_clusters: int) -> str:
     """A warning where an interval rests on few documents (Cameron and Miller 2015, section VI)."""
     if num_clusters >= FEW_CLUSTERS:
         return ""
@@ -222,7 +217,7 @@ def _estimate(scores: Sequence[tuple[str, float | None]], interval: Interval | N
         num_items=len(scored),
         num_unscored=len(scores) - len(scored),
         num_clusters=num_clusters,
-        warning=few_clusters(num_clusters),
+        warning=_few_clusters(num_clusters),
     )
 
 

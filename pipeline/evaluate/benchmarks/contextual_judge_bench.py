@@ -1,12 +1,8 @@
 """ContextualJudgeBench: which of two responses is better, by a context? The model under test is the judge.
 
-https://github.com/SalesforceAIResearch/ContextualJudgeBench (code Apache-2.0); URL, licence, example row and
-reader of the data are in `pipeline/data/evaluation_rows.py`. Each pair is judged twice, with the positive
+https://github.com/SalesforceAIResearch/ContextualJudgeBench. Each pair is judged twice, with the positive
 response first and second. As by the official `compute_acc`, consistent accuracy is that the positive response
 was chosen both times (chance is 25%), consistency that both times the same one was.
-
-With several generations the choice of an order is the majority's. A reply without a choice is no choice; the
-official script takes two of them for a consistent wrong one, and `official_accuracy` has one for wrong.
 """
 
 from __future__ import annotations

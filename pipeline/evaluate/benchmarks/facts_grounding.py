@@ -1,10 +1,7 @@
 """FACTS Grounding: long answers to requests about one long document; is every sentence borne out by it?
 
-`pipeline/data/evaluation_rows.py` has URL, licence, an example row and the reader of `examples.csv`.
-
-The judge labels each sentence: accurate if all are `supported` or `no_rad`. Its prompt is ours, of the same
-structure as the official `json` method, and it also asks whether the response does what was requested: with
-Major Issue(s) it is ineligible and not factual, as in the report. One judge takes the place of its three.
+The judge labels each sentence: accurate if all are `supported` or `no_rad`. It is also asked whether the
+response does what was requested: with Major Issue(s) it is ineligible and not factual, as in the report.
 """
 
 from __future__ import annotations

@@ -2,18 +2,8 @@
 
 https://github.com/vectara/FaithJudge; Tamber et al. 2025 (arXiv 2505.04847). The model under test answers
 for a source. The judge sees the source, up to 6 (RAGTruth) or 10 (FaithBench) answers of other models for
-the same source with what people marked in them, and the answer; it says Consistent, Inconsistent or
-Invalid. The consistency rate is the share of Consistent: Invalid counts against the model
-(`generate_table.py`).
-
-Ours are the prompts' words, since the repository has no licence; verdicts in JSON; and that a verdict which
-cannot be read is counted apart. The official script takes it for Inconsistent, and so does
-`consistent_unparsed_is_inconsistent`. The sources are those of the releases, RAGTruth's test split and all of
-FaithBench; `pipeline/data/ragtruth.py` and `evaluation_rows.py` have URL, licence and reader.
-
-An answer of RAGTruth of a quality other than "good" is no example for the judge, as in RAGTruth's own
-evaluation. A summary of FaithBench is consistent unless the worst label of its annotations is Questionable or
-Unwanted (its `scripts/binarize.py`); by FaithJudge's prompt Benign hallucinations count, too.
+the same source with what people marked in them, and the answer. What differs from the official code is in
+docs/evaluation-benchmarks.md.
 """
 
 from __future__ import annotations
@@ -24,13 +14,13 @@ from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from string import ascii_uppercase
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from pipeline.data.evaluation_rows import Annotation, FaithBenchRow
 from pipeline.data.ragtruth import RagTruthLabel, RagTruthRow, responses_by_source
-from pipeline.data.rows import Split, parse_row
+from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import (
     Benchmark,
     Item,
@@ -98,14 +88,14 @@ class RagTruth(FaithJudgeBenchmark):
     name, title, licence = "ragtruth", "RAGTruth", "MIT"
     url = "https://github.com/ParticleMedia/RAGTruth"
     judge_chat = "judge_ragtruth"
-    splits: ClassVar[tuple[Split, ...]] = ("test",)
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields one item a source; see `Benchmark.items`."""
         (file,) = self.published(source, RESPONSES)
-        responses = responses_by_source(file, self.splits)
-        for raw in (raw for split in self.splits for raw in RagTruthRow.raw_rows(file, split)):
+        responses = responses_by_source(file, "test")
+        for raw in RagTruthRow.raw_rows(file, "test"):
             row = parse_row(raw, RagTruthRow)
+            # Others are no examples for the judge, as in RAGTruth's own evaluation.
             good = (one for one in responses[row.source_id] if one.quality in (None, "good"))
             yield Item(
                 id=row.source_id,
@@ -217,7 +207,7 @@ def _mark(label: RagTruthLabel) -> str:
 
 
 def _summary(batch: str, row: FaithBenchRow) -> LabelledResponse:
-    """A summary with its notes, one an annotation, and whether the worst label leaves it consistent."""
+    """A summary with its notes, one an annotation; Benign is no fault (`scripts/binarize.py`)."""
     annotators: dict[str, list[str]] = defaultdict(list)
     for one in row.annotations:
         annotators[one.annotator_id].append(_note(one))

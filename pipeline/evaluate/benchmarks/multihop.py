@@ -1,16 +1,7 @@
 """HotpotQA, 2WikiMultihopQA and MuSiQue: short answers to questions that take several documents.
 
-`pipeline/data/` has URL, licence, example rows and reader of each. The files are those of the development
-sets, since the test sets have no answers: HotpotQA's distractor setting (ten paragraphs, of which two are
-needed), 2WikiMultihopQA (ten, of which two or four) and MuSiQue's answerable questions (twenty, of which two
-to four). The release of 2Wiki has a file with aliases of the answers, which is read where it lies beside the
-rows, one object a line:
-
-    {"Q_id": "Q30", "aliases": ["USA", "United States"], "demonyms": ["American"]}
-
-A judge holds each answer against the reference. The paper takes the first 500 rows of the development sets.
-The ten examples of the 10-shot style are rows of 2WikiMultihopQA's train split with the paragraphs that they
-need, for all three. Beside the judge's accuracy stand exact match and F1 as the official scripts have them:
+`pipeline/data/` has URL, licence, example rows and reader of each. A judge holds each answer against the
+reference; beside its accuracy are exact match and F1 as the official scripts have them:
 
     HotpotQA   hotpot_evaluate_v1.py (github.com/hotpotqa/hotpot at 3635853); one answer
     2Wiki      2wikimultihop_evaluate_v1.1.py (github.com/Alab-NII/2wikimultihop at 13800e5); the same two
@@ -43,7 +34,7 @@ from pipeline.evaluate.benchmarks.prompts import judged_text, last_answer
 from pipeline.evaluate.majority import Judgement, Scores
 from reward.offline.rows import InputRecord, read_records
 
-NUM_ROWS = 500
+NUM_ROWS = 500  # of the development sets, as in the paper: the test sets have no answers
 _ALIASES_FILE = "id_aliases.json"
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -94,6 +85,8 @@ class _Verdict(JudgeVerdict):
 
 
 class _Aliases(InputRecord):
+    """{"Q_id": "Q30", "aliases": ["USA", "United States"], "demonyms": ["American"]}"""
+
     id: str = Field(alias="Q_id")
     aliases: tuple[str, ...]
     demonyms: tuple[str, ...]

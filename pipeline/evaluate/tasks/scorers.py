@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from inspect_ai.log import EvalLog
@@ -47,7 +48,6 @@ from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.types import ClaimState, Outcome, Verdict
 
-NAN = float("nan")
 # Why there is no verdict, or no audit: the reason of an epoch's score.
 GRADER_ERROR, GRADER_FAILED, UNREADABLE = "grader_error", "grader_failed", "invalid_response_format"
 NOT_AUDITED, _NO_NUMBERS = "scoring_failed", "no_numbers"
@@ -63,7 +63,7 @@ def average() -> Metric:
     """The mean over the items that have the score; NaN where none has."""
 
     def compute(scores: list[SampleScore]) -> Value:
-        return math.fsum(one.score.as_float() for one in scores) / len(scores) if scores else NAN
+        return fmean(one.score.as_float() for one in scores) if scores else math.nan
 
     return compute
 
@@ -146,7 +146,7 @@ def verdict(
         reasons = sorted(one.reason for one in found.values() if one.judgement is None)  # an error first
         kept = {name: one.judgement and one.judgement.model_dump() for name, one in found.items()}
         return Score(
-            value=NAN if set(values.values()) == {None} else _values(values),
+            value=math.nan if set(values.values()) == {None} else _values(values),
             answer="\n\n".join(judged_text(name, one.text) for name, one in answers.items()),
             explanation="\n\n".join(f"**{name}: {one.said}" for name, one in found.items()),
             reason=next(iter(reasons), None),
@@ -183,7 +183,7 @@ def numbers(auditor: str = "lexical", settings: Mapping[str, Any] | None = None)
         found = result.verdict
         reason = {Outcome.UNSCORED: NOT_AUDITED, Outcome.NO_CLAIMS: _NO_NUMBERS}.get(found.outcome)
         return Score(
-            value=NAN if reason else {f"numeric_{auditor}": float(found.outcome is Outcome.SUPPORTED)},
+            value=math.nan if reason else {f"numeric_{auditor}": float(found.outcome is Outcome.SUPPORTED)},
             answer=text,
             explanation=_table(found, text),
             reason=reason,
@@ -240,7 +240,7 @@ def _judged(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]]) -> 
 
 def _values(scores: Scores) -> dict[str, str | int | float | bool | None]:
     """Scores as a value of Inspect's."""
-    return {name: NAN if score is None else score for name, score in scores.items()}
+    return {name: math.nan if score is None else score for name, score in scores.items()}
 
 
 def _unanswered(about: Mapping[str, Any], failure: str) -> Score:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from inspect_ai.hooks import Hooks, RunEnd, hooks
 from inspect_ai.model import (
@@ -19,6 +19,7 @@ from inspect_ai.model import (
     ModelAPI,
     ModelOutput,
     ModelUsage,
+    StopReason,
     get_model,
     modelapi,
 )
@@ -33,7 +34,6 @@ from reward.types import TokenUse
 ROLE = "grader"
 _MOST_IN_A_ROW = 5  # failures; one item may be at fault, five after another are the server's
 _READY_ATTEMPTS = 6  # each has a limit of seconds, and a server that loads may need more
-_NOTHING = TokenUse(num_prompt=0, num_completion=0)
 _OPEN: list[ServedModel] = []  # those that hold connections or an engine
 
 
@@ -85,8 +85,7 @@ class ServedModel(ModelAPI):
                 return await sampler.ready()
             except SamplerError as error:
                 if error.reason != "timeout" or attempt == _READY_ATTEMPTS:
-                    self.down = ServerDownError(f"{self._who}: {error.detail}")
-                    raise self.down from error
+                    raise self._goes_down(error.detail) from error
 
     async def generate(
         self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
@@ -110,18 +109,16 @@ class ServedModel(ModelAPI):
             group = await sampler.sample(messages, n=1, settings=settings, **bound)
         except SamplerError as error:
             if error.reason == "prompt_too_long":
-                return self._output("", "model_length", _NOTHING)
+                return self._output("", "model_length")
             self._num_in_a_row += 1
             if self._num_in_a_row < _MOST_IN_A_ROW:
                 raise
-            detail = f"{self._who}: {error.detail}; what is done is kept, and the same command goes on"
-            self.down = ServerDownError(detail)
-            raise self.down from error
+            kept = "what is done is kept, and the same command goes on"
+            raise self._goes_down(f"{error.detail}; {kept}") from error
         self._num_in_a_row = 0
-        use = group.use or _NOTHING
-        self.num_tokens += use.num_prompt + use.num_completion
         (sample,) = group.samples
-        return self._output(sample.text, "max_tokens" if sample.finish_reason == "length" else "stop", use)
+        reason: StopReason = "max_tokens" if sample.finish_reason == "length" else "stop"
+        return self._output(sample.text, reason, group.use)
 
     async def aclose(self) -> None:
         """Frees connections, or the engine."""
@@ -129,13 +126,16 @@ class ServedModel(ModelAPI):
             await self._sampler.close()
             self._sampler = None
 
-    def _output(
-        self, text: str, reason: Literal["stop", "max_tokens", "model_length"], use: TokenUse
-    ) -> ModelOutput:
+    def _goes_down(self, detail: str) -> ServerDownError:
+        self.down = ServerDownError(f"{self._who}: {detail}")
+        return self.down
+
+    def _output(self, text: str, reason: StopReason, use: TokenUse | None = None) -> ModelOutput:
         output = ModelOutput.from_content(self.model_name, text, stop_reason=reason)
         # Without a usage, Inspect would fetch a tokenizer.
-        read, written = use.num_prompt, use.num_completion
+        read, written = (use.num_prompt, use.num_completion) if use else (0, 0)
         output.usage = ModelUsage(input_tokens=read, output_tokens=written, total_tokens=read + written)
+        self.num_tokens += read + written
         return output
 
 
