@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,7 @@ from reward.config import SamplingSettings
 from reward.samplers import Message
 from reward.types import Document, RagQuery, Sample, SampleGroup
 from tests.chaos_table import print_table
+from tests.evaluations import ChatServer, drawn_answers, drawn_verdict
 from tests.mlflow_process import mlflow_server
 from tests.vllm_process import vllm_server
 
@@ -159,6 +161,21 @@ def vllm_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A real vLLM server of the tiny policy; who stops or breaks one starts one of its own."""
     with vllm_server(tmp_path_factory.mktemp("vllm") / "log.txt") as server:
         yield server.url
+
+
+@pytest.fixture
+def model() -> Iterator[ChatServer]:
+    """A server of the model under test, whose answers are decided by the question."""
+    with ChatServer(drawn_answers, "tested") as server:
+        yield server
+
+
+@pytest.fixture
+def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    """A server that judges, whose verdicts are decided by the question; none is known from another test."""
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
+    with ChatServer(drawn_verdict, "judge") as server:
+        yield server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -72,6 +72,12 @@ class ChatServer:
         self._server.shutdown()
         self._server.server_close()
 
+    def __enter__(self) -> ChatServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 class _Server(ThreadingHTTPServer):
     request_queue_size = 64

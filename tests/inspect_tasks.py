@@ -41,39 +41,36 @@ def consistent(*_: Any) -> str:
     return json.dumps({"reasoning": "so", "classification": "Consistent"})
 
 
+Asked = Script | ChatServer
+
+
 def run_task(
-    folder: Path, name: str, model: Script, grader: Script | None = None, epochs: int = 1, **settings: Any
+    folder: Path,
+    name: str,
+    model: Asked,
+    grader: Asked | None = None,
+    epochs: int | None = 1,
+    **settings: Any,
 ) -> EvalLog:
-    """A task by its registered name."""
+    """A task by its registered name, as `inspect eval` runs it; None: as many epochs as it has itself."""
     (log,) = inspect_eval(
         f"march/{name}",
-        model=model.model,
-        model_roles={"grader": grader.model} if grader else None,
+        model=_of_inspect(model),
+        model_roles={"grader": _of_inspect(grader)} if grader else None,
         task_args=settings,
         epochs=epochs,
         log_dir=str(folder / "logs"),
         display="none",
         retry_on_error=0,
-    )
-    return log
-
-
-def of_inspect(server: ChatServer) -> Model:
-    return get_model(f"openai-api/local/{server.model}", base_url=server.url, api_key="none", memoize=False)
-
-
-def served_task(folder: Path, name: str, model: ChatServer, judge: ChatServer, **settings: Any) -> EvalLog:
-    """A task by its registered name, as `inspect eval` runs it."""
-    (log,) = inspect_eval(
-        f"march/{name}",
-        model=of_inspect(model),
-        model_roles={"grader": of_inspect(judge)},
-        task_args=settings,
-        log_dir=str(folder / "logs"),
-        display="none",
         max_retries=0,
     )
     return log
+
+
+def _of_inspect(asked: Asked) -> Model:
+    if isinstance(asked, Script):
+        return asked.model
+    return get_model(f"openai-api/local/{asked.model}", base_url=asked.url, api_key="none", memoize=False)
 
 
 def figures(log: EvalLog) -> dict[str, tuple[float, int, int]]:

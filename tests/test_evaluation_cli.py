@@ -7,34 +7,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.evaluations import ChatServer, drawn_answers, drawn_verdict, figures
+from tests.evaluations import ChatServer, figures
 from tests.march_cli import DATA, MARCH, march, refused
 
 TWOWIKI = DATA / "2wikimultihopqa" / "train.json"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def model() -> Iterator[ChatServer]:
-    server = ChatServer(drawn_answers, "tested")
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def judge() -> Iterator[ChatServer]:
-    server = ChatServer(drawn_verdict, "judge")
-    yield server
-    server.close()
 
 
 def command(out: Path, model: ChatServer, judge: ChatServer, *more: object) -> list[str]:

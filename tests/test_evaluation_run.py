@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,25 +27,6 @@ from tests.evaluations import (
     items_of,
     small_job,
 )
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def model() -> Iterator[ChatServer]:
-    server = ChatServer(drawn_answers, "tested")
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def judge() -> Iterator[ChatServer]:
-    server = ChatServer(drawn_verdict, "judge")
-    yield server
-    server.close()
 
 
 def counts_of(job: EvaluationJob) -> Counts:

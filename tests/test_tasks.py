@@ -21,7 +21,7 @@ from pipeline.evaluate.tasks.samples import of_march
 from pipeline.evaluate.tasks.scorers import item_scores, majority
 from tests.benchmark_files import DATA, FOLDERS
 from tests.evaluations import ChatServer
-from tests.inspect_tasks import Script, consistent, figures, run_task, samples, score, served_task
+from tests.inspect_tasks import Script, consistent, figures, run_task, samples, score
 
 RAGTRUTH = {"path": str(FOLDERS["ragtruth"]), "limit": 1}
 TEXT = "It has 4.5 stars."
@@ -220,21 +220,17 @@ def test_what_a_user_can_fix_is_said_before_anything_is_asked(
     assert not model.asked
 
 
-def test_a_prompt_that_a_server_refuses_as_too_long_is_counted_apart(tmp_path: Path) -> None:
-    model, judge = ChatServer(said_nothing, "tested"), ChatServer(said_nothing, "judge")
+def test_a_prompt_that_a_server_refuses_as_too_long_is_counted_apart(
+    tmp_path: Path, model: ChatServer, judge: ChatServer
+) -> None:
+    model.complete = judge.complete = lambda _: [consistent()]
     model.too_long = "Mala Town"  # in the first item alone
     path = str(FOLDERS["ragtruth"])
-    log = served_task(tmp_path, "ragtruth", model, judge, path=path, limit=2)
-    model.close()
-    judge.close()
+    log = run_task(tmp_path, "ragtruth", model, judge, epochs=None, path=path, limit=2)
     assert log.status == "error" and len(judge.bodies) == 8
     first, second = item_scores(log).values()
     assert first["consistent"] is None and second["consistent"] == 1.0
     assert figures(log)["consistent"] == (1.0, 1, 1)
-
-
-def said_nothing(_: Any) -> list[str]:
-    return [consistent()]
 
 
 def test_verdicts_can_come_later_without_the_benchmarks_files(tmp_path: Path) -> None:

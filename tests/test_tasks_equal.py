@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from reward.config import AuditConfig
 from reward.offline.ragtruth import CHECKS
 from tests.benchmark_files import FOLDERS
 from tests.evaluations import ChatServer, drawn_verdict
-from tests.inspect_tasks import served_task
+from tests.inspect_tasks import run_task
 
 NUM_ITEMS = 6
 WORLDS = {"num_worlds": NUM_ITEMS, "seed": 3}
@@ -52,20 +52,6 @@ def drawn_judge(body: Mapping[str, Any]) -> list[str]:
     sentence = {"sentence": "So.", "label": label, "rationale": "", "excerpt": ""}
     following = ["No Issues", "Major Issue(s)"][draw(body["messages"], "following") % 2]
     return [json.dumps({"sentences": [sentence], "instruction_following": following})]
-
-
-@pytest.fixture
-def model() -> Iterator[ChatServer]:
-    server = ChatServer(drawn_answers, "tested")
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def judge() -> Iterator[ChatServer]:
-    server = ChatServer(drawn_judge, "judge")
-    yield server
-    server.close()
 
 
 # Of all estimates by the harness that `march evaluate` had before it ran on Inspect (docs/log.md);
@@ -100,6 +86,7 @@ def rounded(value: Any) -> Any:
 def test_figures_and_intervals_are_those_of_before(
     name: str, style: str, tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
+    model.complete, judge.complete = drawn_answers, drawn_judge
     path = FOLDERS.get(name, tmp_path / "worlds.json")
     (tmp_path / "worlds.json").write_text(json.dumps(WORLDS))
     job = EvaluationJob.model_validate(
@@ -119,7 +106,7 @@ def test_figures_and_intervals_are_those_of_before(
     ours = manifest.benchmarks[name].estimates
     assert digest(manifest.benchmarks[name].model_dump(mode="json")["estimates"]) == FIGURES[name, style]
     settings = {} if name.endswith("_judge") else {"style": style}
-    log = served_task(tmp_path, name, model, judge, path=str(path), limit=NUM_ITEMS, **settings)
+    log = run_task(tmp_path, name, model, judge, None, path=str(path), limit=NUM_ITEMS, **settings)
     assert log.status == "success" and log.results is not None
     benchmark, scores = make_benchmark(name), item_scores(log)
     items = [
