@@ -131,19 +131,26 @@ def order_of(folder: Path, *, num: int, seed: int = 0) -> list[str]:
         return [one for (one,) in StatefulDataLoader(ids[:num], batch_size=1, shuffle=True)]
 
 
-def assert_asked_in_order(folder: Path, *, steps: int, batch: int) -> None:
-    """Each step has the queries that are due by the run's seed: every one once, though a run was killed."""
+def assert_asked_in_order(folder: Path, *, steps: int, batch: int, samples: int = 1) -> None:
+    """Each step has the queries that are due by the run's seed: every one once, though a run was killed.
+
+    Args:
+        folder: Of the run.
+        steps: That it has taken.
+        batch: Queries of a step.
+        samples: Answers to a query.
+    """
     order = order_of(folder, num=steps * batch)
-    due = [sorted(order[i * batch : (i + 1) * batch]) for i in range(steps)]
+    due = [sorted(order[i * batch : (i + 1) * batch] * samples) for i in range(steps)]
     assert [sorted(answer.query_id for answer in step) for step in answers(folder)] == due
 
 
-def assert_nothing_lost_or_repeated(folder: Path, *, steps: int, batch: int) -> None:
+def assert_nothing_lost_or_repeated(folder: Path, *, steps: int, batch: int, samples: int = 1) -> None:
     """A killed run's record is that of a run without kills: steps, queries, optimizer steps."""
     rows = read_steps(folder)
     assert [row["step"] for row in rows] == list(range(1, steps + 1))
     assert json.loads((folder / "result.json").read_text())["steps"] == steps
-    assert_asked_in_order(folder, steps=steps, batch=batch)
+    assert_asked_in_order(folder, steps=steps, batch=batch, samples=samples)
     versions = [row["sync/weights_version"] for row in rows]
     assert versions == sorted(set(versions))  # none twice, though each attempt counts its own syncs
     # The scheduler counts optimizer steps, and a checkpoint has its count: one twice would be too low.

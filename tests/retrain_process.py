@@ -30,11 +30,11 @@ from tests.supervised import environment
 
 ROOT = Path(__file__).parents[1]
 MARCH = [sys.executable, "-c", "from orchestration.cli import main; main()"]
-BATCH = 8
+BATCH, SAMPLES = 8, 2  # queries of a step, and answers to each
 SMALLEST = (
     "data.max_steps=1",
     f"rollout.batch_size={BATCH}",
-    "rollout.samples_per_query=2",
+    f"rollout.samples_per_query={SAMPLES}",
     "rollout.micro_batch_size=8",
     "ppo.micro_batch_size=8",
     "ppo.kl_coef=0",  # no reference to start

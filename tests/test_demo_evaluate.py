@@ -167,7 +167,7 @@ def test_difference_is_paired() -> None:
     before, after = [False, True] * 50, [True, True] * 50
     found = difference(before, after)
     assert found.value == 0.5 and 0.35 < found.low < 0.5 < found.high < 0.65
-    with pytest.raises(ValueError, match="same rows"):
+    with pytest.raises(ValueError, match="shorter"):
         difference(before, after[:-1])
 
 

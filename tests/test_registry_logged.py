@@ -110,7 +110,7 @@ def test_a_server_gets_a_folder_as_the_link_that_it_takes(has_server: bool, tmp_
         assert found == (None, stored.address)
         return
     assert client.location == (tmp_path / "a store" / "mlflow").as_uri()
-    assert found.source.startswith(client.location)
+    assert found[1].startswith(client.location)
     link = tmp_path / "a store" / "mlflow" / "models" / "m-1" / "artifacts"
     assert (link / "MLmodel").read_text() == "flavors: {}"
     assert link.resolve() == folder

@@ -20,6 +20,8 @@ from tests.fault_proxy import Fault, Harm
 from tests.march_training import assert_nothing_lost_or_repeated
 from tests.retrain_kills import COMPLETE, MANIFEST, OBJECT, POINTS, RANGE, kill_and_go_on, stages_killed
 from tests.retrain_process import (
+    BATCH,
+    SAMPLES,
     Kept,
     Retraining,
     Servers,
@@ -59,8 +61,8 @@ def test_a_retraining_killed_anywhere_ends_the_same(place: Servers, kept: Kept, 
     kill_and_go_on(place, kept, name)
 
 
-KILLS = {"rollout": 1, "update": 2, "half_saved": 2}
-STEPS, BATCH = 4, 16
+KILLS = {"rollout": 1, "update": 2, "saved": 2}
+STEPS = 4
 
 
 def test_a_training_killed_again_and_again_is_one_training(place: Servers) -> None:
@@ -82,7 +84,7 @@ def test_a_training_killed_again_and_again_is_one_training(place: Servers) -> No
     (run,) = (folder / "work" / "lives").glob("train-*/run")
     (rows,) = (folder / "work" / "lives").glob("rows-*")
     (run / "data").symlink_to(rows)
-    assert_nothing_lost_or_repeated(run, steps=STEPS, batch=BATCH)
+    assert_nothing_lost_or_repeated(run, steps=STEPS, batch=BATCH, samples=SAMPLES)
     (found,) = Ledger(place.registry).retrainings("lives")
     status = next(one for one in found.stages if one.stage is Stage.TRAIN)
     assert status.attempts == len(KILLS) + 1

@@ -26,7 +26,7 @@ from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage
 from pipeline.record.tracking import read_steps
 from tests.march_training import assert_asked_in_order
-from tests.retrain_process import BATCH, copy_tree, outputs_of, write_small_job
+from tests.retrain_process import BATCH, SAMPLES, copy_tree, outputs_of, write_small_job
 from tests.schedule_jobs import wait_until
 from tests.stack_process import Stack, make_stack
 
@@ -208,4 +208,4 @@ def test_every_service_is_killed_in_turn_during_a_real_training(place: Place) ->
     (run,), (rows,) = place.work.glob("train-*/run"), place.work.glob("rows-*")
     (run / "data").symlink_to(rows)
     assert [row["step"] for row in read_steps(run)] == [1]
-    assert_asked_in_order(run, steps=1, batch=BATCH)
+    assert_asked_in_order(run, steps=1, batch=BATCH, samples=SAMPLES)
