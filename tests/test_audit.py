@@ -402,6 +402,13 @@ def test_a_vote_for_what_a_lookup_refutes_is_refuted(votes, own, undisputed, scr
     assert [turn.undisputed_reward for turn in turns] == [None, *undisputed]
 
 
+def test_an_answer_that_a_lookup_refutes_is_not_paid_as_cannot_answer(scripted, births) -> None:
+    query = births.model_copy(update={"unanswerable": True})
+    sampler = scripted([BORN, OF_ANOTHER, ABSENT, OF_ANOTHER], with_tokens=True)
+    turns = run(query, "Ann Lee was born in 1993.", sampler, **STRICT).trajectories
+    assert [turn.own_reward for turn in turns] == [None, -1, 0, -1]
+
+
 def test_no_trajectories_without_token_ids(scripted, picnic) -> None:
     assert run(picnic, RESPONSE, scripted([CLAIM, RIGHT, RIGHT, RIGHT])).trajectories == ()
 

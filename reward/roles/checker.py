@@ -229,7 +229,10 @@ def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) 
     disputing = _disputing(one, config)
     own = []
     for voter, row in enumerate(one.votes):
-        claims = claim_verdicts(replace(one, votes=(row,)), alone)
+        mine = replace(one, votes=(row,))
+        claims = claim_verdicts(mine, alone)
+        if unanswerable:  # as it votes: an answer that a lookup refutes is no "cannot answer"
+            claims = [_voted(mine, place, alone) for place in range(len(one.claims))]
         left = [claim for place, claim in enumerate(claims) if unanswerable or voter not in disputing[place]]
         reward = rewarded(claims)
         undisputed = reward if len(left) == len(claims) else rewarded(left) if left else None
