@@ -41,7 +41,7 @@ from reward.judging.unjudged import (
     says_nothing,
     unscored,
 )
-from reward.judging.vote import judge
+from reward.judging.vote import Reason, judge
 from reward.lexical import lexical_audit
 from reward.roles.asking import Means, Observer, answer_of, answer_start, moved
 from reward.roles.checker import (
@@ -55,7 +55,7 @@ from reward.roles.checker import (
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.roles.proposer import Proposal, propose
 from reward.samplers import Sampler, SamplerError
-from reward.types import AuditResult, RagQuery, Verdict
+from reward.types import AuditResult, Outcome, RagQuery, Verdict
 
 DEFAULT_CONFIG: Final = AuditConfig()
 
@@ -142,11 +142,17 @@ async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:
 
 
 async def _looked_up(query: RagQuery, response: str, proposal: Proposal, config: AuditConfig) -> Proposal:
-    """The proposal, with what a lookup refutes by setting."""
+    """The proposal, with what a lookup refutes by setting.
+
+    Raises:
+        AuditFailure: the lookup failed, so that what it would refute is not known.
+    """
     if not config.refute_by_lookup:
         return proposal
     looked_at = config.model_copy(update={"kinds": config.refute_by_lookup})
     looked_up = await asyncio.to_thread(lexical_audit, query, response, looked_at)
+    if looked_up.outcome is Outcome.UNSCORED:
+        raise AuditFailure(Reason(looked_up.reason), looked_up.detail)
     return replace(proposal, coverage=with_lookup(proposal.coverage, looked_up.claims))
 
 
@@ -177,8 +183,8 @@ async def recheck(
     """
     means = Means(sampler, prompts or _prompts(config.prompts), config)
     proposal = Proposal(_coverage_of(first, response, query, config), first.num_malformed_claims, None)
-    proposal = await _looked_up(query, response, proposal, config)
     try:
+        proposal = await _looked_up(query, response, proposal, config)
         return (await _checked(query, proposal, means, first.num_mentions)).verdict
     except (AuditFailure, SamplerError) as error:
         return _failed(query, error, means, first.num_mentions)

@@ -402,6 +402,12 @@ def test_a_vote_for_what_a_lookup_refutes_is_refuted(votes, own, undisputed, scr
     assert [turn.undisputed_reward for turn in turns] == [None, *undisputed]
 
 
+def test_where_the_lookup_fails_nothing_is_paid(scripted, births) -> None:
+    sampler = scripted([BORN.replace("1993", "1990"), HER_OWN, HER_OWN, HER_OWN])
+    verdict = run(births, "Not Bea Cox, Ann Lee was born in 1990.", sampler, **STRICT, max_claims=1).verdict
+    assert (verdict.outcome, verdict.reason) == (Outcome.UNSCORED, Reason.TOO_MANY_CLAIMS)
+
+
 def test_an_answer_that_a_lookup_refutes_is_not_paid_as_cannot_answer(scripted, births) -> None:
     query = births.model_copy(update={"unanswerable": True})
     sampler = scripted([BORN, OF_ANOTHER, ABSENT, OF_ANOTHER], with_tokens=True)
