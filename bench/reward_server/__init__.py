@@ -4,7 +4,8 @@
 
 `ratio_to_engine_limit` is the time of the limit by that of the server, `speedup_over_barrier_schedule` that
 of the published schedule by that of the server (engine.py), `documents_first_speedup` what prompts gain that
-begin with the documents (documents_first.py); medians over the rounds. `BENCH_ROUNDS` makes it shorter.
+begin with the documents (documents_first.py); medians over the rounds. The first two and `audits_per_s` have
+`_long` with documents of 1,500 words. `BENCH_ROUNDS` makes it shorter.
 """
 
 from __future__ import annotations
