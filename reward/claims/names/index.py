@@ -40,6 +40,9 @@ _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
 _MOST_SHARING = 6  # people with one surname
 _WHERE = 2  # the fields of a name that say where it is come first
+_QUOTE_ENDS = ('" ', "\u201d ", "' ", "\u2019 ")  # of a nickname
+_BY_BIRTH = ("nee", "ne")
+_MOST_BEFORE_BIRTH = 5  # words from a first name to "née"
 _LONGEST_GAP = 8  # characters
 _BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
 _ALWAYS_INSIDE = LINKS - {"and", "for", "the"}
@@ -92,7 +95,8 @@ class Index(Text):
             found = set(self._spelt_out(name))
         elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
             joined = self.places.get("".join(name.tokens), ())
-            found = {(place, place + 1) for place in joined[:MOST_PLACES]} or set(_sharing(self, name))
+            found = {(place, place + 1) for place in joined[:MOST_PLACES]}
+            found = found or set(_sharing(self, name)) or set(_called(self, name))
         return found
 
     def _is_name(self, place: int, name: Name) -> bool:
@@ -231,6 +235,25 @@ def _sharing(text: Text, name: Name) -> Iterator[tuple[int, int]]:
         last = _surname_behind(text, place)
         if last is not None and text.tokens[last].word == surname:
             yield place, last + 1
+
+
+def _called(text: Text, name: Name) -> Iterator[tuple[int, int]]:
+    """Where a text gives a person another name: Bobby of 'Robert "Bobby" Tench', or the one by birth.
+
+    "Edith Carrow (née Holloway)" is Edith Holloway, too.
+    """
+    *first, given, surname = ("", *name.tokens)[-3:]
+    if not 2 <= len(name.tokens) <= 3:
+        return
+    for place in text.places_of(given)[:MOST_PLACES]:
+        is_called = place and text.gap(place, 1) in _QUOTE_ENDS and text.words[place + 1] == surname
+        if is_called and first[0] in ("", text.words[place - 1]):
+            yield place, place + 2
+        if first[0]:
+            continue
+        for birth in range(place + 2, min(place + _MOST_BEFORE_BIRTH, len(text.tokens) - 1)):
+            if text.words[birth] in _BY_BIRTH and text.words[birth + 1] == surname:
+                yield place, birth + 2
 
 
 def _surname_behind(text: Text, place: int) -> int | None:

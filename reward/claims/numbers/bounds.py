@@ -57,10 +57,12 @@ _SHORT = ("nearly", "almost")
 _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY)
 _RATE = re.compile(
-    r"(?: of \w+)?[ \u00a0]?(?:per|a|an|each|every|/)[ \u00a0]?"
-    r"(second|minute|hour|day|night|week|month|quarter|year|person|head|unit)s?(?![^\W_])",
+    r"(?: of \w+)?[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?"
+    r"(second|minute|hour|day|night|week|month|quarter|year|person|head|capita|unit)s?"
+    r"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually))(?![^\W_])",
     re.IGNORECASE,
 )
+_RATES = {"head": "person", "capita": "person", "daily": "day", "annually": "year"}  # others without "ly"
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)
 _OF = r"(?:of (?:the |its |his |her |their |our |all |these |those |\d+ )*)?"
 _THINGS = re.compile(rf"[ \u00a0-]{_OF}([a-z]{{3,}})(?: ([a-z]{{3,}}))?")
@@ -135,7 +137,10 @@ def _after(text: str, number: Number) -> Number:
 def rate_behind(text: str, number: Number) -> str:
     """What an amount is for: "month" of "$40 per month"; empty without it."""
     behind = _RATE.match(text, number.end) if number.kind in _RATED else None
-    return behind[1].lower().removesuffix("s") if behind else ""
+    if behind is None or (behind[2] and number.kind is Kind.COUNT):  # "two weekly papers"
+        return ""
+    word = (behind[1] or behind[2]).lower()
+    return _RATES.get(word, word.removesuffix("ly"))
 
 
 def things_behind(text: str, number: Number) -> frozenset[str]:

@@ -33,14 +33,18 @@ _CLOCKS = (
 )
 _MILITARY = re.compile(rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs)(?![^\W_]|[ ]of\b)")
 _TWELVE = re.compile(rf"12{SPACE}(noon|midnight)(?![^\W_])")
+_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
 _PAST = re.compile(
-    rf"(?:(?P<half_hour>half)|(?:a{SPACE})?quarter){SPACE}(?P<past>past|after|to){SPACE}"
+    rf"(?:(?P<half_hour>half)|(?:a{SPACE})?quarter|(?P<minutes>five|ten|twenty(?:-five)?)(?:{SPACE}minutes)?)"
+    rf"{SPACE}(?P<past>past|after|to){SPACE}"
     rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?![^\W_aApP]|\d)(?:{_AM_PM}|{_PART_OF_DAY})?(?![^\W_])",
     re.IGNORECASE,
 )
 _CLOCK_BEFORE = re.compile(
     r"(?<![^\W_])(?:at|by|from|until|till|before|since|around|about)[ ]$", re.IGNORECASE
 )
+_AT = re.compile(r"(?<![^\W_])(?:at|by|until|till|before|after)[ ]$", re.IGNORECASE)
+_AS_TIME = re.compile(r"[ ](?:on|in the|that|this|yesterday|today|and|but|o['\u2019]clock)(?![^\W_])|[.,;:!?)]|$")
 _OPENING = re.compile(
     rf"((\d{{1,2}}):(\d{{1,2}})){SPACE}?[-\u2010-\u2015\u2212~]{SPACE}?((\d{{1,2}}):(\d{{1,2}}))(?![\d:])(?!{_AM_PM})"
 )
@@ -75,10 +79,19 @@ def time_past(text: str, at: int) -> Number | None:
     hour = _HOURS.get(lowered(match["hour"])) or int(match["hour"]) if match else 0
     if match is None or not 1 <= hour <= 12:
         return None
-    shift = (30 if match["half_hour"] else 15) * (-1 if match["past"].lower() == "to" else 1)
+    if match["minutes"] and match["past"].lower() != "past" and not _is_said_as_time(text, match):
+        return None  # "five to six people"
+    said = (match["minutes"] or match["half_hour"] or "quarter").lower()
+    shift = _MINUTES[said] * (-1 if match["past"].lower() == "to" else 1)
     half = _half_day(match, hour)
     readings = _readings(hour, 0, half) if half or hour < 12 else (0, 720)
     return _number(tuple((r + shift) % MINUTES_A_DAY for r in readings), at, match.end())
+
+
+def _is_said_as_time(text: str, match: re.Match[str]) -> bool:
+    """Whether what is around "ten to nine" makes it a time: "at ten to nine that morning"."""
+    is_sure = match["half"] or match["part"] or match["night"] or _AS_TIME.match(text, match.end())
+    return bool(is_sure) and _AT.search(text, max(0, match.start() - 8), match.start()) is not None
 
 
 def half_day_at(text: str, number: Number) -> Number:

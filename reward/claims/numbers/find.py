@@ -28,6 +28,7 @@ from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at, with_ruler
 from reward.claims.numbers.starts import DIGITS, Starts
+from reward.claims.numbers.trends import trend_of
 from reward.claims.numbers.words import words_at
 from reward.claims.text import lowered
 
@@ -134,8 +135,9 @@ def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Numb
         whole = bounded(text, number, low)
         if number.start in weak and _is_alone(whole):
             continue
-        if rate := rate_behind(text, whole):
-            whole = changed(whole, rate=rate)
+        rate, trend = rate_behind(text, whole), trend_of(text, whole)
+        if rate or trend:
+            whole = changed(whole, rate=rate, trend=trend)
         finished.append(changed(whole, counts=True) if things_behind(text, whole) else whole)
         low = whole.end
     return finished

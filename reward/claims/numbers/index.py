@@ -171,7 +171,7 @@ def identity(number: Number) -> object:
     """All of a number that decides what it supports, and nothing of where it is."""
     return (
         *(number.readings, number.kind, number.unit, number.form, number.approximate, number.steps),
-        *(number.is_plus, number.counts, number.rate, bool(number.parts), is_grouped(number)),
+        *(number.is_plus, number.counts, number.rate, number.trend, bool(number.parts), is_grouped(number)),
     )
 
 

@@ -172,9 +172,12 @@ class Numbers(ClaimKind):
         """Not small numbers in words, which often count what the response itself lists ("three layers").
 
         Such a one must stand in the documents where they count the same things, or if it is a share or a
-        multiple of something ("two-thirds", "twice as many"); how often something happened need not.
+        multiple of something ("two-thirds", "twice as many"); how often something happened need not, but
+        where the documents say how often a day it does. One of what a document has one of says nothing.
         """
         if not _is_small_word(response, mention):
+            return not self._is_one(response, mention)
+        if mention.rate and self.lookup(self.query.documents).gives_a_rate(mention):
             return True
         if mention.kind is Kind.PERCENTAGE_POINT:  # which documents often call points
             return self._say(("percentage point", "basis point"))
@@ -197,6 +200,16 @@ class Numbers(ClaimKind):
         if thing is None or groups is None or mention.kind is not Kind.COUNT:
             return False
         return self._say((thing[1].lower(),)) and not self._say(groups)
+
+    def _is_one(self, response: str, mention: Number) -> bool:
+        """Whether "1 abstention" is the "one abstention", or "an abstention", of a document."""
+        if mention.kind is not Kind.COUNT or mention.value != 1 or mention.form is not Form.EXACT:
+            return False
+        thing = _THING.match(response, mention.end)
+        if thing is None or mention.approximate:
+            return False
+        one = re.compile(rf"\b(?:one|an?|a single) {re.escape(thing[1].lower())}\b")
+        return any(one.search(document.text.lower()) for document in self.query.documents)
 
     def _say(self, words: Sequence[str]) -> bool:
         """Whether some document holds one of some words, given in small letters, or its plural."""

@@ -20,6 +20,7 @@ from reward.claims.numbers.equality import bound_stated, equal, supports
 from reward.claims.numbers.index import Entry, identity, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import close_like
+from reward.claims.numbers.trends import are_opposed, in_other_sign
 from reward.claims.text import content_words
 from reward.locales import AUTO
 from reward.types import Document
@@ -66,6 +67,11 @@ class NumberLookup:
     def counts_otherwise(self, claimed: Number, things: frozenset[str]) -> bool:
         """Whether a document counts the same things as a number that it does not hold."""
         return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self._texts)
+
+    def gives_a_rate(self, like: Number) -> bool:
+        """Whether a document says how often, or how much, in the same time: "twice a day"."""
+        numbers = (number for _, index in self._texts for number in index.numbers)
+        return any((one.unit, one.rate) == (like.unit, like.rate) for one in numbers)
 
     def _find(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         if places := self._places(claimed):
@@ -164,6 +170,8 @@ class NumberLookup:
         A time of day is supported by a time of day only, and a bound ("over 270") where the document states
         it or a value near it. An exact number is supported by the value of a bound ("270" by "over 270").
         """
+        if are_opposed(claimed, found):
+            return False  # "rose by 3%" is no "fell by 3%"
         if claimed == found and claimed.rate == found.rate:
             return True
         if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
@@ -216,6 +224,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
     They are different kinds of numbers, and no two of them are `equal`, so that each is looked up in turn. A
     percentage of a fraction has the precision of a whole per cent: 67% is borne out by two-thirds.
     """
+    if signed := in_other_sign(number):
+        yield signed
     if number.unit == "pound":  # of mass, or of money
         yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
     if fiscal := _FISCAL_YEAR.fullmatch(number.unit):

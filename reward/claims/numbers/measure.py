@@ -248,10 +248,13 @@ def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
     outside = text[start - 1 : start] == "(" if start else False
     if text[end : end + 1] != ")" or not (inside or outside):
         return number
+    if scale := scale_after(text, end + 1):  # "$(27) million"
+        scaled = tuple((EXACT.scaleb(value[0], scale[0]),) for value in number.readings)
+        number = changed(number, readings=scaled, step=EXACT.scaleb(number.step, scale[0]))
     loss = tuple((-value[0],) for value in number.readings)
-    if outside and start > 2 and text[start - 2] == " " and text[start - 3].isalpha():
+    if not scale and outside and start > 2 and text[start - 2] == " " and text[start - 3].isalpha():
         return changed(number, readings=(*number.readings, *loss))
-    return changed(number, readings=loss, start=start - outside, end=end + 1)
+    return changed(number, readings=loss, start=start - outside, end=scale[1] if scale else end + 1)
 
 
 def _two_units(text: str, at: int) -> Number | None:
