@@ -31,13 +31,16 @@ _CLOCKS = (
     re.compile(rf"(?P<hour>\d{{1,2}}){SPACE}?o['\u2019]?{SPACE}?clock(?!\w)(?:{_PART_OF_DAY})?"),
     re.compile(r"(?P<hour>\d{1,2})(?:[hH]|[ ]h[ ])(?P<minute>\d{2})(?![^\W_]|[ ]?min)"),
 )
-_MILITARY = re.compile(rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs)(?![^\W_]|[ ]of\b)")
+_MILITARY = re.compile(
+    rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs|UTC|GMT)(?![^\W_]|[ ]of\b)"
+)
 _TWELVE = re.compile(rf"12{SPACE}(noon|midnight)(?![^\W_])")
 _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
 _PAST = re.compile(
     rf"(?:(?P<half_hour>half)|(?:a{SPACE})?quarter|(?P<minutes>five|ten|twenty(?:-five)?)(?:{SPACE}minutes)?)"
     rf"{SPACE}(?P<past>past|after|to){SPACE}"
-    rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?![^\W_aApP]|\d)(?:{_AM_PM}|{_PART_OF_DAY})?(?![^\W_])",
+    rf"(?:(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?![^\W_aApP]|\d)(?:{_AM_PM}|{_PART_OF_DAY})?"
+    r"|(?P<named>noon|midday|midnight))(?![^\W_])",
     re.IGNORECASE,
 )
 _CLOCK_BEFORE = re.compile(
@@ -76,8 +79,11 @@ def named_time(word: str, start: int, end: int) -> Number:
 def time_past(text: str, at: int) -> Number | None:
     """A time as it is said: "half past five", "a quarter to 9 am"."""
     match = _PAST.match(text, at)
-    hour = _HOURS.get(lowered(match["hour"])) or int(match["hour"]) if match else 0
-    if match is None or not 1 <= hour <= 12:
+    if match is None:
+        return None
+    named = _NAMED.get(lowered(match["named"] or ""))
+    hour = 12 if named is not None else _HOURS.get(lowered(match["hour"])) or int(match["hour"])
+    if not 1 <= hour <= 12:
         return None
     if match["minutes"] and match["past"].lower() != "past" and not _is_said_as_time(text, match):
         return None  # "five to six people"
@@ -85,12 +91,13 @@ def time_past(text: str, at: int) -> Number | None:
     shift = _MINUTES[said] * (-1 if match["past"].lower() == "to" else 1)
     half = _half_day(match, hour)
     readings = _readings(hour, 0, half) if half or hour < 12 else (0, 720)
+    readings = readings if named is None else (named,)
     return _number(tuple((r + shift) % MINUTES_A_DAY for r in readings), at, match.end())
 
 
 def _is_said_as_time(text: str, match: re.Match[str]) -> bool:
     """Whether what is around "ten to nine" makes it a time: "at ten to nine that morning"."""
-    is_sure = match["half"] or match["part"] or match["night"] or _AS_TIME.match(text, match.end())
+    is_sure = match["named"] or match["half"] or match["part"] or match["night"] or _AS_TIME.match(text, match.end())
     return bool(is_sure) and _AT.search(text, max(0, match.start() - 8), match.start()) is not None
 
 

@@ -68,6 +68,7 @@ _SEASON = re.compile(rf"{_A_SEASON}(?:{SPACE}of|,)?{SPACE}$", re.IGNORECASE)
 _LONE_SEASON = re.compile(rf"{_A_SEASON}(?![^\W_])(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE)
 _NO_SEASON = re.compile(rf"{SPACE}(?:Winter|Summer|Olympic|Games|Paralympic)|[-\u2013/]\d")
 _HALF_YEAR = 4  # the parts 5 and 6
+LAST_HALF = _HALF_YEAR + 2
 _WINTER = 10
 _MONTHS = [
     *(range(0), range(1, 4), range(4, 7), range(7, 10), range(10, 13), range(1, 7), range(7, 13)),
@@ -240,7 +241,7 @@ def lies_in_period(claimed: Number, found: Number) -> bool:
     if found.kind is Kind.PERIOD:
         in_year = year in (0, int(found.value))
         its = int(found.values[1])
-        is_within = part <= _HALF_YEAR + 2 and its <= _HALF_YEAR and set(_MONTHS[its]) <= set(_MONTHS[part])
+        is_within = part <= LAST_HALF and its <= _HALF_YEAR and set(_MONTHS[its]) <= set(_MONTHS[part])
         return in_year and (its == part or (is_within and year != 0))
     if found.kind is not Kind.DATE or not year:
         return False

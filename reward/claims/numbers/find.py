@@ -37,12 +37,13 @@ _FIRST_ON_A_LINE = re.compile(r"(?:^|(?<=[.!?:;]))[ \t]{0,3}1[.)][ \t]+[*_\"'(]{
 _NEXT_ON_A_LINE = re.compile(r"[.!?;][)\"'*_]{0,3}[ \t]+(\d{1,3})[.)](?=[ \t]+[*_\"'(]{0,3}[A-Z])")
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
 _AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
+_HOW_OFTEN = re.compile(r"(?<![^\W_])(?:once|twice|times?|per|what|such|quite|many)[ ]$", re.IGNORECASE)
 _OF_A = re.compile(r" of an?(?= )")
 _SPACES = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
 _BEHIND_YEARS = "s'\u2019-\u2013/"
 _BEHIND_TIMES = frozenset({
     *(mark + digit for mark in ":.hH" for digit in "0123456789"), *("h" + one for one in " or"),
-    *(half + behind for half in "aApP" for behind in "mM."), "at", "in", "no", "mi",
+    *(half + behind for half in "aApP" for behind in "mM."), "at", "in", "no", "mi", "UT", "GM",
     *("o" + one for one in ("'", "\u2019", "c", *_SPACES)),
 })  # fmt: skip
 _LENGTHS_OF_TIMES = (1, 2, 4)  # "5 pm", "17:30", "1730 hours"
@@ -53,7 +54,12 @@ _LONGEST_ANSWER = 2000  # characters of a text that is one number
 
 
 def find_numbers(
-    text: str, *, enumerators: bool = False, words: bool = True, conventions: Conventions = ENGLISH
+    text: str,
+    *,
+    enumerators: bool = False,
+    words: bool = True,
+    articles: bool = False,
+    conventions: Conventions = ENGLISH,
 ) -> list[Number]:
     """The numbers of a text from left to right, in time linear in its length.
 
@@ -63,11 +69,12 @@ def find_numbers(
             or a number whose predecessor was one before, is an enumerator, so that a figure cannot be
             hidden by writing it before a line.
         words: Whether numbers in words ("four hundred", "a dozen", "third") are numbers too.
+        articles: Whether "an hour" is a number: in a document, that a response can call 60 minutes.
         conventions: How the text writes "1.500" and "5/3/2021", as `conventions_of` tells.
     """
     plain = plain_text(text)
     skipped = frozenset() if enumerators else frozenset(_enumerators(plain.text))
-    found = _search(plain.text, conventions, skipped=skipped, words=words)
+    found = _search(plain.text, conventions, skipped=skipped, words=words, articles=articles)
     return [plain.original(number) for number in found]
 
 
@@ -95,7 +102,13 @@ def _parsed(text: str, conventions: Conventions) -> Number | None:
 
 
 def _search(
-    text: str, conventions: Conventions, *, skipped: frozenset[int], words: bool, keep_weak: bool = False
+    text: str,
+    conventions: Conventions,
+    *,
+    skipped: frozenset[int],
+    words: bool,
+    articles: bool = False,
+    keep_weak: bool = False,
 ) -> list[Number]:
     """All numbers of a plain text; `skipped` are the starts of digits that are none."""
     atoms: list[Number] = []
@@ -113,6 +126,7 @@ def _search(
             number, is_weak = _in_digits(text, at, low, conventions), False
         else:
             number, is_weak = _in_words(text, start, low)
+            is_weak = is_weak and not (articles and start["article"] and not _is_rate(text, at, low))
         if number is not None and number.kind in _IN_ERAS and (era := era_of(text, number)) is not number:
             number, is_weak = era, False
             while atoms and atoms[-1].end > number.start:  # "2018" of "2018 Q3"
@@ -216,6 +230,11 @@ _READERS: dict[str | None, Callable[[str, int, int], Number | None]] = {
     "decade": decade_at,
     "joined": joined_at,
 }
+
+
+def _is_rate(text: str, at: int, low: int) -> bool:
+    """Whether "a day" says of what comes before it in what time it is: "twice a day", "$40 a month"."""
+    return at <= low + 1 or _HOW_OFTEN.search(text, max(0, at - 16), at) is not None
 
 
 def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:

@@ -156,7 +156,7 @@ class NumberIndex:
 @functools.lru_cache(maxsize=256)
 def index_numbers(text: str, conventions: Conventions = ENGLISH) -> NumberIndex:
     """Finds and indexes the numbers of a text."""
-    found = find_numbers(text, enumerators=True, conventions=conventions)
+    found = find_numbers(text, enumerators=True, articles=True, conventions=conventions)
     together = (one for number in found for one in dict.fromkeys((number, *number.parts)))
     numbers = tuple(sorted(together, key=lambda one: one.start))
     entries: dict[object, Entry] = {}

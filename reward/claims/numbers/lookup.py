@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain, islice
 from operator import itemgetter
 
@@ -17,6 +18,7 @@ from reward.claims.kind import Context, Place, nearest
 from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.equality import bound_stated, equal, supports
+from reward.claims.numbers.eras import LAST_HALF
 from reward.claims.numbers.index import Entry, identity, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import close_like
@@ -27,7 +29,7 @@ from reward.types import Document
 
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
-_HUNDRED, _SIXTY = Decimal(100), Decimal(60)
+_HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _MOST_PARTS = 100  # "one in 100"
 _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
@@ -64,14 +66,19 @@ class NumberLookup:
         places = (self._find(writing, context) for writing in writings)
         return next((place for place in places if place is not None), None)
 
+    def has_unit(self, unit: str) -> bool:
+        """Whether a document has a number of a unit."""
+        return any(one.unit == unit for _, index in self._texts for one in index.numbers)
+
+    @cached_property
+    def _names_periods(self) -> bool:
+        """Whether a document names quarters or halves of years."""
+        numbers = (number for _, index in self._texts for number in index.numbers)
+        return any(one.kind is Kind.PERIOD and one.values[1] <= LAST_HALF for one in numbers)
+
     def counts_otherwise(self, claimed: Number, things: frozenset[str]) -> bool:
         """Whether a document counts the same things as a number that it does not hold."""
         return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self._texts)
-
-    def gives_a_rate(self, like: Number) -> bool:
-        """Whether a document says how often, or how much, in the same time: "twice a day"."""
-        numbers = (number for _, index in self._texts for number in index.numbers)
-        return any((one.unit, one.rate) == (like.unit, like.rate) for one in numbers)
 
     def _find(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         if places := self._places(claimed):
@@ -176,6 +183,8 @@ class NumberLookup:
             return True
         if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
             return False
+        if claimed.kind is Kind.PERIOD and found.kind is Kind.DATE and self._names_periods:
+            return False  # "Q3" where a document speaks of Q2, and of a day in the third quarter
         if claimed.rate and found.rate and claimed.rate != found.rate:
             return False  # "$40 per month" is no "$40 per week"
         if found.kind is Kind.IDENTIFIER and claimed.kind is not Kind.IDENTIFIER:
@@ -226,6 +235,9 @@ def _other_writings(number: Number) -> Iterator[Number]:
     """
     if signed := in_other_sign(number):
         yield signed
+    if number.unit == "times" and number.rate == "day" and number.value and not _DAY % number.value:
+        every = _DAY / number.value  # "three times a day" is "every 8 hours"
+        yield changed(number, readings=((every,),), kind=Kind.DURATION, unit="hour", dimension="time", rate="")
     if number.unit == "pound":  # of mass, or of money
         yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
     if fiscal := _FISCAL_YEAR.fullmatch(number.unit):

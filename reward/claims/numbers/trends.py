@@ -1,51 +1,78 @@
-"""Whether a number is a rise or a fall, a profit or a loss, by the words right beside it.
+"""Whether a number is a rise or a fall, a profit or a loss, a height or a depth, by the words beside it.
 
-"Fell by 3%", "a fall in sales of 3%", "a 3% fall", "fell to 45", "3% down on"; "a net loss of $27 million". A
-rise says nothing of a fall of the same size, and a fall of 3% is a change of -3%. Comparisons ("3% more than") are no trends: of two things that
-are compared either may be the subject, so that "A is 5 cm taller" and "B is 5 cm shorter" can both be true.
-What was gained or lost is one for money only, as a seat that one party lost another one gained.
+"Fell by 3%", "a fall in sales of 3%", "a 3% fall", "closed 3% lower"; "fell to 45", "cut its rate to 5%"; "a net
+loss of $27 million"; "84 m below sea level". A rise by so much says nothing of a fall by so much, nor of a
+rise to so much, and a fall of 3% is a change of -3%. Comparisons ("3% more than") are no trends: of two things
+that are compared either may be the subject, so that "A is 5 cm taller" and "B is 5 cm shorter" can both be
+true. Profit and loss are of money only, as a seat that one party lost another one gained.
 """
 
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 
 from reward.claims.numbers.model import Kind, Number, changed
 from reward.claims.numbers.vocabulary import TABLES, by_word
 
+
+class Trend(StrEnum):
+    """What the words beside a number make of it."""
+
+    RISE_BY = "rise by"
+    RISE_TO = "rise to"
+    FALL_BY = "fall by"
+    FALL_TO = "fall to"
+    PROFIT = "profit"
+    LOSS = "loss"
+    ABOVE = "above"  # sea level
+    BELOW = "below"
+    MINUS = "minus"  # a negative number that is written without its sign
+    NONE = ""
+
+
+_MOVES = (Trend.RISE_BY, Trend.RISE_TO, Trend.FALL_BY, Trend.FALL_TO)
+_OPPOSED = frozenset({(a, b) for a in _MOVES for b in _MOVES if a is not b}) | {
+    *((Trend.PROFIT, Trend.LOSS), (Trend.LOSS, Trend.PROFIT)),
+    *((Trend.ABOVE, Trend.BELOW), (Trend.BELOW, Trend.ABOVE)),
+}
+_DOWN = (Trend.FALL_BY, Trend.LOSS)
+_SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
+
 _WORDS = TABLES["trends"]
-_MOVES = by_word(_WORDS["moves"])
-_CHANGES = by_word(_WORDS["changes"])
-_BALANCES = by_word(_WORDS["balances"])
-_SIDES = by_word(_WORDS["sides"])
+_INTRANSITIVE, _MOVING, _CHANGES, _SIDES, _BALANCES = (
+    by_word(_WORDS[name]) for name in ("moves", "moving", "changes", "sides", "balances")
+)
 _BEFORE_AMOUNTS = frozenset(_WORDS["before_amounts"].split())
+_BEFORE_SIDES = frozenset(_WORDS["before_sides"].split())
 _JOINING = frozenset(_WORDS["joining"].split())
 _ADJECTIVES = frozenset(_WORDS["adjectives"].split())
-_OPPOSITE = {"rise": "fall", "fall": "rise", "profit": "loss", "loss": "profit"}
-_DOWN = ("fall", "loss")
-MINUS = "minus"  # the trend of a negative number that is written without its sign
-_SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
 _KINDS = frozenset({Kind.COUNT, Kind.QUANTITY, Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.ORDINAL})
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _CLAUSE_END = re.compile(r"[.,;:!?()\n\d]")
-_BEHIND_SIDES = (" on ", " from ", " year")
+_SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
+_NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": it is compared, or says of what it is the lower one
 _REACH = 64  # characters
 _MOST_BETWEEN = 5  # words from a change to its "of"
+_MOST_MOVED = 4  # words from "cut" to its "to"
 
 
-def trend_of(text: str, number: Number) -> str:
-    """ "rise", "fall", "profit" or "loss"; empty where the words beside a number say none."""
+def trend_of(text: str, number: Number) -> Trend:
+    """What the words beside a number make of it."""
     if number.kind not in _KINDS:
-        return ""
+        return Trend.NONE
+    if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
+        return Trend(level[1])
     before = _CLAUSE_END.split(text[max(0, number.start - _REACH) : number.start])[-1]
-    return _said_before(_words(before), number.kind) or _said_behind(text, number)
+    words = [word.lower() for word in _WORD.findall(before)]
+    return _said_before(words, number.kind) or _said_behind(text, number)
 
 
 def are_opposed(claimed: Number, found: Number) -> bool:
-    """Whether one is a rise and the other a fall, or one a profit and the other a loss."""
-    if claimed.trend == MINUS:
+    """Whether one number is of another trend than the other, as a rise and a fall are."""
+    if claimed.trend == Trend.MINUS:
         return found.trend not in _DOWN
-    return bool(claimed.trend) and _OPPOSITE[claimed.trend] == found.trend
+    return (claimed.trend, found.trend) in _OPPOSED
 
 
 def in_other_sign(number: Number) -> Number | None:
@@ -53,42 +80,47 @@ def in_other_sign(number: Number) -> Number | None:
     if number.kind not in _SIGNED or number.parts or len(number.readings) > 1:
         return None
     if number.value < 0 or number.trend in _DOWN:
-        return changed(number, readings=((-number.value,),), trend=MINUS if number.value < 0 else "")
+        trend = Trend.MINUS if number.value < 0 else Trend.NONE
+        return changed(number, readings=((-number.value,),), trend=trend)
     return None
 
 
-def _said_before(words: list[str], kind: Kind) -> str:
+def _said_before(words: list[str], kind: Kind) -> Trend:
     """From the last word on: "fell", "fell sharply by", "a fall in sales of", "loss for the year was"."""
+    is_to = is_moved = False
     while words and (words[-1] in _BEFORE_AMOUNTS or words[-1].endswith("ly")):
+        is_to = is_to or words[-1] == "to"
+        is_moved = is_moved or words[-1] in ("to", "by")
         words.pop()
     if not words:
-        return ""
-    if (move := _MOVES.get(words[-1])) or (move := _SIDES.get(words[-1])):
-        return move
+        return Trend.NONE
+    is_side = words[-1] in _SIDES and (is_moved or len(words) == 1 or words[-2] in _BEFORE_SIDES)
+    if move := _INTRANSITIVE.get(words[-1]) or (_SIDES[words[-1]] if is_side else ""):
+        return Trend(f"{move} {'to' if is_to else 'by'}")
+    if is_moved and (moved := next(filter(None, map(_MOVING.get, words[-_MOST_MOVED:])), None)):
+        return Trend(f"{moved} {'to' if is_to else 'by'}")
     if words[-1] not in _JOINING:
-        return ""
+        return Trend.NONE
     for word in reversed(words[-_MOST_BETWEEN - 2 : -1]):
         if words[-1] == "of" and (change := _CHANGES.get(word)):
-            return change
+            return Trend(f"{change} by")
         if kind is Kind.MONEY and (balance := _BALANCES.get(word)):
-            return balance
-    return ""
+            return Trend(balance)
+    return Trend.NONE
 
 
-def _said_behind(text: str, number: Number) -> str:
+def _said_behind(text: str, number: Number) -> Trend:
     """From the first word on: "3% fall", "$27 million net loss", "3% down on"."""
+    end = number.end
     for match in _WORD.finditer(text, number.end, number.end + _REACH):
-        between = text[number.end if match.start() == number.end + 1 else match.start() - 1 : match.start()]
         word = match[0].lower()
-        if between not in (" ", "-", "\u00a0"):
-            return ""
-        if word in _SIDES and text.startswith(_BEHIND_SIDES, match.end()):
-            return _SIDES[word]
+        if text[end : match.start()] not in (" ", "-", "\u00a0"):
+            break
+        end = match.end()
+        if word in _SIDES:
+            return Trend.NONE if text.startswith(_NO_SIDE, end) else Trend(f"{_SIDES[word]} by")
         if word not in _ADJECTIVES:
+            change = _CHANGES.get(word)
             balance = _BALANCES.get(word, "") if number.kind is Kind.MONEY else ""
-            return _CHANGES.get(word, "") or balance
-    return ""
-
-
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
+            return Trend(f"{change} by") if change else Trend(balance)
+    return Trend.NONE

@@ -64,7 +64,10 @@ _FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF](?![^\W_])|[°�
 _PER = re.compile(rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>{_WORD})(?![^\W_])")
 _NO_RATES = {"decibel", "degree", "times", *TABLES["units"]["temperature"]} | {n for n in UNITS if " * " in n}
 _RATES = frozenset(
-    {("length", "time"), ("length", "volume"), ("data", "time"), ("mass", "mass"), ("mass", "volume")}
+    {
+        *(("length", "time"), ("length", "volume"), ("data", "time"), ("mass", "mass"), ("mass", "volume")),
+        *(("volume", "time"), ("substance", "volume"), ("dose", "time")),
+    }
 )
 
 _MONEY = TABLES["money"]
