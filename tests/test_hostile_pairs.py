@@ -1,6 +1,6 @@
 """Documents and answers by people who had not seen the code, through the whole audit without a model.
 
-Sixteen rounds, each written without looking at the readers; the rules then learned from what they showed.
+Rounds, each written without looking at the readers; the rules then learned from what they showed.
 What is wrong still is listed in `known_wrong.txt`, and must stay wrong: a row that becomes right leaves the
 list.
 """

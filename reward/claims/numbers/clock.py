@@ -47,7 +47,7 @@ _CLOCK_BEFORE = re.compile(
     r"(?<![^\W_])(?:at|by|from|until|till|before|since|around|about)[ ]$", re.IGNORECASE
 )
 _AT = re.compile(r"(?<![^\W_])(?:at|by|until|till|before|after)[ ]$", re.IGNORECASE)
-_AS_TIME = re.compile(r"[ ](?:on|in the|that|this|yesterday|today|and|but|o['\u2019]clock)(?![^\W_])|[.,;:!?)]|$")
+_AS_TIME = re.compile(r"[ ](?:on|in the|that|this|yesterday|today|and|but)(?![^\W_])|[.,;:!?)]|$")
 _OPENING = re.compile(
     rf"((\d{{1,2}}):(\d{{1,2}})){SPACE}?[-\u2010-\u2015\u2212~]{SPACE}?((\d{{1,2}}):(\d{{1,2}}))(?![\d:])(?!{_AM_PM})"
 )
@@ -97,7 +97,7 @@ def time_past(text: str, at: int) -> Number | None:
 
 def _is_said_as_time(text: str, match: re.Match[str]) -> bool:
     """Whether what is around "ten to nine" makes it a time: "at ten to nine that morning"."""
-    is_sure = match["named"] or match["half"] or match["part"] or match["night"] or _AS_TIME.match(text, match.end())
+    is_sure = any(map(match.group, ("named", "half", "part", "night"))) or _AS_TIME.match(text, match.end())
     return bool(is_sure) and _AT.search(text, max(0, match.start() - 8), match.start()) is not None
 
 

@@ -236,8 +236,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
     if signed := in_other_sign(number):
         yield signed
     if number.unit == "times" and number.rate == "day" and number.value and not _DAY % number.value:
-        every = _DAY / number.value  # "three times a day" is "every 8 hours"
-        yield changed(number, readings=((every,),), kind=Kind.DURATION, unit="hour", dimension="time", rate="")
+        every = ((_DAY / number.value,),)  # "three times a day" is "every 8 hours"
+        yield changed(number, readings=every, kind=Kind.DURATION, unit="hour", dimension="time", rate="")
     if number.unit == "pound":  # of mass, or of money
         yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
     if fiscal := _FISCAL_YEAR.fullmatch(number.unit):

@@ -26,7 +26,8 @@ _DIGITS_OR_WORD = re.compile(rf"[0-9]+|[{''.join(VULGAR)}]|[^\W\d_{''.join(VULGA
 _FROM_WORD = re.compile(
     rf"""
     (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
-      | (?P<past>(?:half|(?:a[ ])?quarter|(?:five|ten|twenty(?:-five)?)(?:[ ]minutes)?)(?=[ ](?:past|to|after)[ ]))
+      | (?P<past>(?:half|(?:a[ ])?quarter|(?:five|ten|twenty(?:-five)?)(?:[ ]minutes)?)
+          (?=[ ](?:past|to|after)[ ]))
       | (?P<article>an?)(?=[ ](?:decade|century|fortnight|hour|minute|day|week|month|year|mile)(?![^\W_]))
       | (?P<war>{WAR}) | (?P<about>{ABOUT}) | (?P<decade>{DECADES}) | {STARTS}
       | (?P<multiple>{either(MULTIPLES)}(?![^\W_])) | (?P<joined>{either(JOINED)}(?![^\W_]))

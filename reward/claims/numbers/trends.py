@@ -1,10 +1,10 @@
 """Whether a number is a rise or a fall, a profit or a loss, a height or a depth, by the words beside it.
 
-"Fell by 3%", "a fall in sales of 3%", "a 3% fall", "closed 3% lower"; "fell to 45", "cut its rate to 5%"; "a net
-loss of $27 million"; "84 m below sea level". A rise by so much says nothing of a fall by so much, nor of a
-rise to so much, and a fall of 3% is a change of -3%. Comparisons ("3% more than") are no trends: of two things
-that are compared either may be the subject, so that "A is 5 cm taller" and "B is 5 cm shorter" can both be
-true. Profit and loss are of money only, as a seat that one party lost another one gained.
+"Fell by 3%", "a fall in sales of 3%", "a 3% fall", "closed 3% lower"; "fell to 45", "cut its rate to 5%"; "a
+net loss of $27 million"; "84 m below sea level". A rise by so much says nothing of a fall by so much, nor of
+a rise to so much, and a fall of 3% is a change of -3%. Comparisons ("3% more than") are no trends: of two
+things that are compared either may be the subject, so that "A is 5 cm taller" and "B is 5 cm shorter" can
+both be true. Profit and loss are of money only, as a seat that one party lost another one gained.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _KINDS = frozenset({Kind.COUNT, Kind.QUANTITY, Kind.PERCENT, Kind.PERCENTAGE_POI
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _CLAUSE_END = re.compile(r"[.,;:!?()\n\d]")
 _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
-_NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": it is compared, or says of what it is the lower one
+_NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": of two that are compared, or the lower part
 _REACH = 64  # characters
 _MOST_BETWEEN = 5  # words from a change to its "of"
 _MOST_MOVED = 4  # words from "cut" to its "to"

@@ -1,0 +1,78 @@
+"""A number that rises, falls, is a loss or lies below the sea supports none of the opposite trend."""
+
+import pytest
+
+from reward.claims.numbers import find_numbers
+from reward.claims.numbers.trends import Trend
+from reward.config import AuditConfig
+from reward.lexical import lexical_audit
+from reward.types import Document, Outcome, RagQuery
+
+
+def refutes(document: str, answer: str) -> bool:
+    query = RagQuery(id="q", query="?", documents=(Document(id="d", text=document),))
+    return lexical_audit(query, answer, AuditConfig()).outcome is Outcome.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("text", "trend"),
+    [
+        ("Shares fell 3.2% in early trading.", Trend.FALL_BY),
+        ("It has fallen sharply to 45%.", Trend.FALL_TO),
+        ("a decline in sales of 3%", Trend.FALL_BY),
+        ("a 3% annual fall", Trend.FALL_BY),
+        ("closed 3.4% lower at noon", Trend.FALL_BY),
+        ("The bank cut its key rate to 5%.", Trend.FALL_TO),
+        ("an increase of 12 percentage points", Trend.RISE_BY),
+        ("a pre-tax loss of £3.1m", Trend.LOSS),
+        ("a $27 million net profit", Trend.PROFIT),
+        ("84 metres below sea level", Trend.BELOW),
+        ("3% lower than last year", Trend.NONE),  # of two that are compared either may be the subject
+        ("Women make up a quarter of it.", Trend.NONE),
+        ("a loss of 200 jobs", Trend.NONE),
+        ("It rose 5 points. Then 60 came.", Trend.RISE_BY),  # of the first number
+    ],
+)
+def test_the_words_beside_a_number_tell_its_trend(text: str, trend: Trend) -> None:
+    assert find_numbers(text)[0].trend == trend
+
+
+@pytest.mark.parametrize(
+    ("document", "right", "wrong"),
+    [
+        ("The population has fallen by 3.2%.", "It dropped 3.2%.", "It has grown by 3.2%."),
+        ("It reduced admissions by 38%.", "A reduction of 38%.", "It brought admissions down to 38%."),
+        ("A net loss of $27 million.", "It lost $27 million.", "It made a profit of $27 million."),
+        ("Net result: $(27) million.", "A net loss of $27 million.", "A profit of $27 million."),
+        ("Sales fell 3%.", "The change was -3%.", "The change was 3% up on the year."),
+        ("Change on the year: -3%.", "Sales fell by 3%.", "Sales rose by 3%."),
+        ("It lies 84 m above sea level.", "Its altitude is 84 m.", "It lies 84 m below sea level."),
+    ],
+)
+def test_an_opposite_trend_is_refuted(document: str, right: str, wrong: str) -> None:
+    assert not refutes(document, right)
+    assert refutes(document, wrong)
+
+
+@pytest.mark.parametrize(
+    ("document", "right", "wrong"),
+    [
+        ("Give 5 ml twice a day.", "5 ml two times daily.", "5 ml three times a day."),
+        ("Take it every eight hours.", "Take it three times a day.", "Take it four times daily."),
+        ("It costs £14 a head.", "£14 per person.", "£14 a month."),
+        ("A two-year warranty comes with it.", "It has two years of warranty.", "A three-year warranty."),
+        ("It took an hour.", "It took 60 minutes.", "It took 30 minutes."),
+        ("He is paid $40 a day.", "$40 a day.", "He is paid $40 an hour."),
+        ("It rang at ten to nine.", "It rang at 8:50.", "It rang at 9:10."),
+        ("Closed at a quarter past midnight.", "Closed at 00:15.", "Closed at a quarter to midnight."),
+        ("The link gives 300 Mbit/s.", "300 megabits per second.", "300 megabytes per second."),
+        ("It draws 25 µA.", "It draws 0.025 mA.", "It draws 25 mA."),
+        ("There was one abstention.", "There was 1 abstention.", "There was 1 absence."),
+        ("Q2 2024 is published on 14 August 2024.", "Q2 2024, on 14 August.", "Q3 2024 is published."),
+    ],
+)
+def test_what_is_said_in_another_way_is_not_refuted_and_all_else_is(
+    document: str, right: str, wrong: str
+) -> None:
+    assert not refutes(document, right)
+    assert refutes(document, wrong)
