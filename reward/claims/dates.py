@@ -119,7 +119,7 @@ class DateLookup(NumberLookup):
 
     def _find_bare_year(self, claimed: Number) -> Place[Number] | None:
         """A year of a century or a decade that no word before it shows to be one: "built 1743"."""
-        for document, index in self._texts:
+        for document, index in self.texts:
             for number in index.bare_years:
                 is_amount = number.kind is Kind.COUNT and _COUNTED.match(document.text, number.end)
                 if not is_amount and lies_in_era(claimed, as_year(number)):
@@ -129,7 +129,7 @@ class DateLookup(NumberLookup):
     def _find_named(self, claimed: Number) -> Place[Number] | None:
         """A holiday of the claimed date, or a season without its year, which is elsewhere."""
         year = claimed.value
-        if year and not any(year in index.by_value for _, index in self._texts):
+        if year and not any(year in index.by_value for _, index in self.texts):
             return None
         for document in self._documents:
             days = [day for day in days_of_document(document.text) if not _is_lone_month(day)]

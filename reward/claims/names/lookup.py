@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from reward.claims.kind import Context, Place, nearest
 from reward.claims.names.index import Index, Range, index_names
-from reward.claims.names.lexicon import COUNTRIES, GIVEN_NAMES, KINDS, PREFIXES, is_common, stem
+from reward.claims.names.lexicon import COUNTRIES, GIVEN_NAMES, KINDS, OF_HEADS, PREFIXES, is_common, stem
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.places import differ, place_behind
 from reward.claims.names.roles import allows
@@ -17,6 +17,7 @@ _REACH = 20  # words around a place that are held against the context
 _TELLING = 3  # words
 _MOST_NEAR = 32  # places that are held against the context
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
+_INSTITUTION = re.compile(rf"(?<=\w) (?:of|for) (?:the )?(?=(?i:{'|'.join(sorted(OF_HEADS))}) of )")
 _FIRST_NAMES = GIVEN_NAMES - {"guy", "chance", "charity", "chase", "hunter", "summer", "patience"}
 Found = tuple[Document, Index, Range]
 _COUNTRIES_APART = re.compile(r"[- ]")
@@ -74,6 +75,9 @@ class NameLookup:
         A country at the end is a half: "Ministry of Education of Norway" is Norway's Ministry of Education.
         """
         halves = _HALVES.split(claimed.text)
+        whole = _INSTITUTION.search(claimed.text)
+        if whole is not None:  # "Amelia Okafor of the University of Cape Town"
+            halves = [claimed.text[: whole.start()], claimed.text[whole.end() :]]
         of_country = len(halves) > 2 and " of " in claimed.text and claimed.tokens[-1] in COUNTRIES
         if of_country:
             halves = claimed.text.rsplit(" of ", 1)

@@ -92,7 +92,7 @@ def time_past(text: str, at: int) -> Number | None:
     half = _half_day(match, hour)
     readings = _readings(hour, 0, half) if half or hour < 12 else (0, 720)
     readings = readings if named is None else (named,)
-    return _number(tuple((r + shift) % MINUTES_A_DAY for r in readings), at, match.end())
+    return _number(tuple(sorted((r + shift) % MINUTES_A_DAY for r in readings)), at, match.end())
 
 
 def _is_said_as_time(text: str, match: re.Match[str]) -> bool:

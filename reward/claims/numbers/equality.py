@@ -36,7 +36,7 @@ _HALF_DEGREE = Fraction(1, 2)  # the zero of a temperature is anywhere, and a sh
 _MOST_CONVERSION = Fraction(1, 200)  # 26.2 miles as 42.2 km
 # How far beyond a bound a value may lie to be what the bound was made of: "over 270" of 281.
 _NEAR = Fraction(1, 10)
-_NEAR_SMALL = Fraction(1, 5)  # of bounds on small numbers, within one step: "over 5" of 6
+_NEAR_ROUND = Fraction(1, 5)  # of round bounds, within one step: "over 5" of 6, "over 100" of 112
 
 
 def equal(a: Number, b: Number) -> bool:
@@ -101,7 +101,8 @@ def bound_stated(found: Number, claimed: Number) -> bool:
 
 def _is_near(claimed: Number, found: Number) -> bool:
     bound = abs(Fraction(claimed.value))
-    far = max(bound * _NEAR, min(Fraction(claimed.step), bound * _NEAR_SMALL))
+    round_step = _blurred_step(claimed.value, Fraction(claimed.step))
+    far = max(bound * _NEAR, min(round_step, bound * _NEAR_ROUND))
     edges = _converted(found, claimed.unit)[0]
     return any(abs(edge - Fraction(claimed.value)) <= far for edge in edges)
 
@@ -113,7 +114,7 @@ def reach(claimed: Number, *, relative_tolerance: float = 0.0) -> Fraction:
     """
     largest = max(abs(Fraction(reading[0])) for reading in claimed.readings)
     if claimed.is_bound:
-        return largest * max(_NEAR, _NEAR_SMALL)
+        return largest * max(_NEAR, _NEAR_ROUND)
     written = Fraction(claimed.steps[0])
     own = _blurred_step(claimed.value, written) if claimed.approximate else written
     # A share of the other number, which is no larger than the claim and that share of it together.

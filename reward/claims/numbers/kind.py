@@ -28,6 +28,8 @@ from reward.types import Document, RagQuery
 
 _lookup_in = lru_cache(maxsize=64)(NumberLookup)
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
+_PARTS = frozenset(TABLES["parts"]["words"].split())
+_NEXT_WORD, _WORD_BEFORE = re.compile(r" ([a-z]+)\b"), re.compile(r"([A-Za-z]+) $")
 _SMALL_WORD = 12
 _THING = re.compile(r"[ -]([a-z]{3,}|[A-Z]\w+(?: [A-Z]\w+)*)")
 _WINNERS, _GROUPS = (
@@ -214,6 +216,19 @@ class Numbers(ClaimKind):
         one = re.compile(rf"\b(?:one|an?|a single) {re.escape(thing[1].lower())}\b")
         return any(one.search(document.text.lower()) for document in self.query.documents)
 
+    def _is_ranked(self, response: str, mention: Number) -> bool:
+        """Whether "Phase 3" is the third phase of a document, or the other way round."""
+        part = _part_of(response, mention)
+        if not part:
+            return False
+        return any(
+            number.value == mention.value
+            and number.kind is not mention.kind
+            and _part_of(document.text, number) == part
+            for document, index in self.lookup(self.query.documents).texts
+            for number in index.numbers
+        )
+
     def _say(self, words: Sequence[str]) -> bool:
         """Whether some document holds one of some words, given in small letters, or its plural."""
         if not words:
@@ -225,8 +240,19 @@ class Numbers(ClaimKind):
         """Whether it repeats a number before it in another unit, or counts the response's own list."""
         if _is_conversion(mention, response, before):
             return "a number before it, in another unit"
+        if self._is_ranked(response, mention):
+            return "a rank in the documents, or a number of the part that it ranks"
         is_length = _COUNTED.match(response, mention.end) and mention.value == _length_of_list(response)
         return "counts the response's own list" if is_length else ""
+
+
+def _part_of(text: str, number: Number) -> str:
+    """ "phase" of "Phase 3" and of "the third phase"; empty where a number counts or ranks no such part."""
+    if number.kind not in (Kind.COUNT, Kind.ORDINAL) or number.form is not Form.EXACT:
+        return ""
+    is_rank = number.kind is Kind.ORDINAL
+    word = _NEXT_WORD.match(text, number.end) if is_rank else _WORD_BEFORE.search(text[: number.start][-20:])
+    return word[1].lower() if word and word[1].lower() in _PARTS else ""
 
 
 def _taken_as(number: Number, like: Number, *, with_bound: bool = True) -> Number:

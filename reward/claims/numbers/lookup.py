@@ -50,7 +50,7 @@ class NumberLookup:
         self._kept: dict[object, Sequence[Place[Number]]] = {}
         texts = [document.text for document in documents]
         conventions = [conventions_of(text, *texts, locale=locale) for text in texts]
-        self._texts = [
+        self.texts = [
             (document, index_numbers(document.text, its))
             for document, its in zip(documents, conventions, strict=True)
         ]
@@ -68,17 +68,17 @@ class NumberLookup:
 
     def has_unit(self, unit: str) -> bool:
         """Whether a document has a number of a unit."""
-        return any(one.unit == unit for _, index in self._texts for one in index.numbers)
+        return any(one.unit == unit for _, index in self.texts for one in index.numbers)
 
     @cached_property
     def _names_periods(self) -> bool:
         """Whether a document names quarters or halves of years."""
-        numbers = (number for _, index in self._texts for number in index.numbers)
+        numbers = (number for _, index in self.texts for number in index.numbers)
         return any(one.kind is Kind.PERIOD and one.values[1] <= LAST_HALF for one in numbers)
 
     def counts_otherwise(self, claimed: Number, things: frozenset[str]) -> bool:
         """Whether a document counts the same things as a number that it does not hold."""
-        return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self._texts)
+        return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self.texts)
 
     def _find(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         if places := self._places(claimed):
@@ -112,7 +112,7 @@ class NumberLookup:
         """The places of the numbers that equal a claim, or else have its value and support it."""
         same: list[Place[Number]] = []
         exact: list[Place[Number]] = []
-        for document, index in self._texts:
+        for document, index in self.texts:
             for reading in claimed.readings:
                 entries = [
                     entry for entry in index.by_value.get(reading[0], ()) if self._says(claimed, entry.number)
@@ -126,7 +126,7 @@ class NumberLookup:
 
     def _supporting(self, claimed: Number) -> Iterator[Place[Number]]:
         """The numbers that support a claim, each once, in the order of the documents."""
-        for document, index in self._texts:
+        for document, index in self.texts:
             for entry in index.near(claimed, relative_tolerance=self._tolerance):
                 if self._says(claimed, entry.number):
                     yield Place(entry.number, document)
@@ -142,7 +142,7 @@ class NumberLookup:
 
     def _places_of_side(self, side: Number) -> list[_Side]:
         """The places of a number, each with the ratio or the range that it is part of there."""
-        pairs = {id(document): index.pairs for document, index in self._texts}
+        pairs = {id(document): index.pairs for document, index in self.texts}
         writings = chain((side,), _other_writings(side))
         places = chain.from_iterable(map(self._places, writings))
         return [(one, pairs[id(one.document)].get(one.mention.start)) for one in places]
@@ -150,23 +150,24 @@ class NumberLookup:
     def _find_date(self, claimed: Number) -> Place[Number] | None:
         """A date whose day and month the documents give together, and whose year they give anywhere."""
         year, month, day = claimed.values
-        for document, index in self._texts:
+        for document, index in self.texts:
             for date in index.dates_of(month, day):
                 if date.form is Form.RANGE:
                     continue
                 found_year, found_month, found_day = date.values
-                if (found_month, found_day) != (month, day) or (year and found_year and year != found_year):
+                is_other_year = year and found_year and year != found_year
+                if (found_month, found_day) != (month, day) or is_other_year or are_opposed(claimed, date):
                     continue
-                if not year or found_year or any(year in one.by_value for _, one in self._texts):
+                if not year or found_year or any(year in one.by_value for _, one in self.texts):
                     return Place(date, document)
         return None
 
     def _find_period(self, claimed: Number) -> Place[Number] | None:
         """A part of a year that the documents name without its year, which they give anywhere."""
         year, part = claimed.values
-        if year and not any(year in index.by_value for _, index in self._texts):
+        if year and not any(year in index.by_value for _, index in self.texts):
             return None
-        for document, index in self._texts:
+        for document, index in self.texts:
             if (lone := index.lone_parts.get(int(part))) is not None:
                 return Place(lone, document)
         return None

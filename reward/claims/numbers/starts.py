@@ -15,7 +15,7 @@ from reward.claims.numbers.amounts import ABOUT, DECADE_WORDS, DECADES, JOINED, 
 from reward.claims.numbers.digits import VULGAR
 from reward.claims.numbers.foreign import SURE, compound_of
 from reward.claims.numbers.roman import NUMERALS, ROMAN, WAR
-from reward.claims.numbers.vocabulary import either
+from reward.claims.numbers.vocabulary import TABLES, either
 from reward.claims.numbers.words import FIRST_WORDS, STARTS
 from reward.claims.text import words_in
 
@@ -28,7 +28,7 @@ _FROM_WORD = re.compile(
     (?<![^\W_]) (?: (?P<time>noon|midday|midnight)(?![^\W_])
       | (?P<past>(?:half|(?:a[ ])?quarter|(?:five|ten|twenty(?:-five)?)(?:[ ]minutes)?)
           (?=[ ](?:past|to|after)[ ]))
-      | (?P<article>an?)(?=[ ](?:decade|century|fortnight|hour|minute|day|week|month|year|mile)(?![^\W_]))
+      | (?P<article>an?)(?=[ ](?:{either(TABLES["english"]["one_of"].split())})(?![^\W_]))
       | (?P<war>{WAR}) | (?P<about>{ABOUT}) | (?P<decade>{DECADES}) | {STARTS}
       | (?P<multiple>{either(MULTIPLES)}(?![^\W_])) | (?P<joined>{either(JOINED)}(?![^\W_]))
       | (?P<roman>{ROMAN}) )

@@ -27,6 +27,8 @@ class Trend(StrEnum):
     LOSS = "loss"
     ABOVE = "above"  # sea level
     BELOW = "below"
+    BEFORE = "before"  # a day
+    AFTER = "after"
     MINUS = "minus"  # a negative number that is written without its sign
     NONE = ""
 
@@ -35,6 +37,7 @@ _MOVES = (Trend.RISE_BY, Trend.RISE_TO, Trend.FALL_BY, Trend.FALL_TO)
 _OPPOSED = frozenset({(a, b) for a in _MOVES for b in _MOVES if a is not b}) | {
     *((Trend.PROFIT, Trend.LOSS), (Trend.LOSS, Trend.PROFIT)),
     *((Trend.ABOVE, Trend.BELOW), (Trend.BELOW, Trend.ABOVE)),
+    *((Trend.BEFORE, Trend.AFTER), (Trend.AFTER, Trend.BEFORE)),
 }
 _DOWN = (Trend.FALL_BY, Trend.LOSS)
 _SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
@@ -52,13 +55,24 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _CLAUSE_END = re.compile(r"[.,;:!?()\n\d]")
 _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
 _NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": of two that are compared, or the lower part
+_BEFORE_DATES = re.compile(
+    r"\b(?:(?P<before>before|by|prior to)|after)(?: the (?:start|beginning|middle|end|close) of)? $",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:not|no|none|never|cannot|nor|without|unless|until|only|refus\w*|reject\w*|clos\w*|expir\w*|void|late)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
 _REACH = 64  # characters
+_CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
 _MOST_MOVED = 4  # words from "cut" to its "to"
 
 
 def trend_of(text: str, number: Number) -> Trend:
     """What the words beside a number make of it."""
+    if number.kind is Kind.DATE:
+        return _side_of_date(text, number)
     if number.kind not in _KINDS:
         return Trend.NONE
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
@@ -83,6 +97,15 @@ def in_other_sign(number: Number) -> Number | None:
         trend = Trend.MINUS if number.value < 0 else Trend.NONE
         return changed(number, readings=((-number.value,),), trend=trend)
     return None
+
+
+def _side_of_date(text: str, number: Number) -> Trend:
+    """Whether something is before or after a day; none where a denial may turn it ("not after")."""
+    before = text[max(0, number.start - _REACH) : number.start]
+    side = _BEFORE_DATES.search(before)
+    if side is None or _DENIES.search(text, max(0, number.start - _CLAUSE), number.end + _CLAUSE):
+        return Trend.NONE
+    return Trend.BEFORE if side["before"] else Trend.AFTER
 
 
 def _said_before(words: list[str], kind: Kind) -> Trend:
