@@ -69,6 +69,7 @@ def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
 
 
 _DOERS = lexicon.CITIES | words("also_words")  # words that are names where they do what only a name does
+_UNIT_SIGNS = words("unit_signs")
 _DEEDS = words("deeds")
 _VERBS_TOO = words("verbs_too")
 _BEFORE_OBJECTS = words("before_objects")
@@ -124,7 +125,9 @@ def _name(text: str, run: list[Part]) -> Name | None:
     else:
         whole = [part for part in run if part.low not in lexicon.CALENDAR]
         run = whole[_num_empty(text, whole) :]
-    if len(run) == 1 and run[0].low in lexicon.UNITS and _is_unit(text, run[0]):
+    if len(run) == 1 and (
+        run[0].text in _UNIT_SIGNS or (run[0].low in lexicon.UNITS and _is_unit(text, run[0]))
+    ):
         return None
     if not run or all(is_common(part.low) for part in run):
         run = _common_name(text, whole)

@@ -40,6 +40,8 @@ _AFTER = re.compile(
         | (?P<most>less|fewer|under|below|lower|younger|shorter|earlier) )
       (?![^\W_]) (?!{SPACE}(?:than|to)\b)
   | {SPACE}or{SPACE}(?P<so>so)(?![^\W_])
+  | {SPACE}at{SPACE}(?:the{SPACE})?(?:very{SPACE})?(?:least|(?P<at_most>most))(?![^\W_])
+  | {SPACE}(?:minimum|(?P<maximum>maximum))(?=[.,;:)\n]|$)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -80,6 +82,8 @@ def bounded(text: str, number: Number, low: int) -> Number:
         if match is None or _is_no_bound(text, match, number, low):
             break
         name = _SIGNS[match["sign"]] if match["sign"] else _NAMES[" ".join(match["words"].lower().split())]
+        if name == "at_least" and number.kind is not Kind.MONEY and match[0].lower().startswith("start"):
+            break  # a show "starts at 9"
         if name == "about":
             is_short = number.is_short or (match["words"] or "").lower() in _SHORT
             number = changed(number, approximate=True, is_short=is_short, start=match.start())
@@ -122,7 +126,7 @@ def _is_no_bound(text: str, match: re.Match[str], number: Number, low: int) -> b
 
 def _after(text: str, number: Number) -> Number:
     first, second = text[number.end : number.end + 1], text[number.end + 1 : number.end + 2]
-    may_follow = first in "+-" or (first in " \u00a0" and second in "oOaA")
+    may_follow = first in "+-" or (first in " \u00a0" and second in "oOaAmM")
     if number.form is not Form.EXACT or number.kind is Kind.RATIO or not may_follow:
         return number
     match = _AFTER.match(text, number.end)
@@ -130,7 +134,8 @@ def _after(text: str, number: Number) -> Number:
         return number
     if match["so"]:
         return changed(number, approximate=True, end=match.end())
-    form = Form.AT_MOST if match["most"] else Form.AT_LEAST
+    is_most = match["most"] or match["at_most"] or match["maximum"]
+    form = Form.AT_MOST if is_most else Form.AT_LEAST
     return changed(number, form=form, end=match.end(), is_plus=match["plus"] is not None)
 
 

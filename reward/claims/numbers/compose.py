@@ -107,6 +107,8 @@ def _range(text: str, first: Number, second: Number, gap: str, low: int) -> Numb
     ends = _ends(text, first, second)
     if ends is None or (first.parts and first.kind is not Kind.DATE):
         return None
+    if gap == "to" and text[max(low, first.start - 3) : first.start].lower() == "by ":
+        return None  # "rises by 2 to 25"
     whole = span_of(*ends, first.start, second.end)
     is_row = gap == "spaced" and _CHAINED.match(text, second.end)
     is_ascending = any(a < b for a in ends[0].readings for b in ends[1].readings)

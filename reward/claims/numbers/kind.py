@@ -175,15 +175,15 @@ class Numbers(ClaimKind):
 
         Such a one must stand in the documents where they count the same things, or if it is a share or a
         multiple of something ("two-thirds", "twice as many"), or how often a day something happens; how often
-        it happened need not. So must years where the documents count years. One of what a document has one
-        of says nothing.
+        it happened need not. So must times where the documents say how long something takes. One of what a
+        document has one of says nothing.
         """
         if not _is_small_word(response, mention):
             return not self._is_one(response, mention)
         if mention.rate and mention.unit == "times":
             return True
         if mention.kind is Kind.DURATION and not mention.is_bound:  # "over two years" may be during them
-            return self.lookup(self.query.documents).has_unit(mention.unit)
+            return self.lookup(self.query.documents).has_durations()
         if mention.kind is Kind.PERCENTAGE_POINT:  # which documents often call points
             return self._say(("percentage point", "basis point"))
         things = things_behind(response, mention)

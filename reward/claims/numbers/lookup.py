@@ -66,9 +66,9 @@ class NumberLookup:
         places = (self._find(writing, context) for writing in writings)
         return next((place for place in places if place is not None), None)
 
-    def has_unit(self, unit: str) -> bool:
-        """Whether a document has a number of a unit."""
-        return any(one.unit == unit for _, index in self.texts for one in index.numbers)
+    def has_durations(self) -> bool:
+        """Whether a document says how long something takes."""
+        return any(one.kind is Kind.DURATION for _, index in self.texts for one in index.numbers)
 
     @cached_property
     def _names_periods(self) -> bool:
@@ -258,7 +258,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
     plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False)
     if number.kind is not Kind.PERCENT:
         percent = EXACT.multiply(share, _HUNDRED)
-        yield changed(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=Decimal(0))
+        step = Decimal(int(number.approximate))  # "about a fifth" of 20.1%
+        yield changed(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=step)
     if number.kind is not Kind.COUNT:
         # It counts parts, so that 0.12 for 12% is no amount of money.
         yield changed(plain, kind=Kind.COUNT, step=number.step.scaleb(-2), counts=True)

@@ -25,7 +25,7 @@ class Trend(StrEnum):
     FALL_TO = "fall to"
     PROFIT = "profit"
     LOSS = "loss"
-    ABOVE = "above"  # sea level
+    ABOVE = "above"  # sea level, the average
     BELOW = "below"
     BEFORE = "before"  # a day
     AFTER = "after"
@@ -54,6 +54,9 @@ _KINDS = frozenset({Kind.COUNT, Kind.QUANTITY, Kind.PERCENT, Kind.PERCENTAGE_POI
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _CLAUSE_END = re.compile(r"[.,;:!?()\n\d]")
 _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
+_THAN_BEFORE = re.compile(
+    r" than (?:before|last|previously|in \d|(?:the|an?) (?:previous |prior )?(?:year|month|quarter|week)\b)"
+)
 _NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": of two that are compared, or the lower part
 _BEFORE_DATES = re.compile(
     r"\b(?:(?P<before>before|by|prior to)|after)(?: the (?:start|beginning|middle|end|close) of)? $",
@@ -63,6 +66,7 @@ _DENIES = re.compile(
     r"\b(?:not|no|none|never|cannot|nor|without|unless|until|only|refus\w*|reject\w*|clos\w*|expir\w*|void|late)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
+_LEVELS = ("above", "below")
 _REACH = 64  # characters
 _CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
@@ -140,8 +144,11 @@ def _said_behind(text: str, number: Number) -> Trend:
         if text[end : match.start()] not in (" ", "-", "\u00a0"):
             break
         end = match.end()
+        if word in _LEVELS:
+            return Trend(word)
         if word in _SIDES:
-            return Trend.NONE if text.startswith(_NO_SIDE, end) else Trend(f"{_SIDES[word]} by")
+            is_change = _THAN_BEFORE.match(text, end) or not text.startswith(_NO_SIDE, end)
+            return Trend(f"{_SIDES[word]} by") if is_change else Trend.NONE
         if word not in _ADJECTIVES:
             change = _CHANGES.get(word)
             balance = _BALANCES.get(word, "") if number.kind is Kind.MONEY else ""

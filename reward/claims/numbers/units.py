@@ -61,7 +61,9 @@ _PHRASE = re.compile(either(_PHRASES).replace(SPACE, rf"\.?{SPACE}") + r"(?![^\W
 _IDEOGRAMS = re.compile(either(w for w in _EXACT if w[0] >= "\u3400"))
 _WORD = r"[^\W\d_]{1,20}(?:[²³]|\^?[23](?![\d,.]))?"
 _FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF](?![^\W_])|[°℃℉]|{_WORD}(?![^\W_]))")
-_PER = re.compile(rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>{_WORD})(?![^\W_])")
+_PER = re.compile(
+    rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>(?:(?:cubic|square){SPACE})?{_WORD})(?![^\W_])"
+)
 _NO_RATES = {"decibel", "degree", "times", *TABLES["units"]["temperature"]} | {n for n in UNITS if " * " in n}
 _RATES = frozenset(
     {
