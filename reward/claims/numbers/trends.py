@@ -63,9 +63,13 @@ _BEFORE_DATES = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"\b(?:not|no|none|never|cannot|nor|without|unless|until|only|refus\w*|reject\w*|clos\w*|expir\w*|void|late)\b|n['\u2019]t\b",
+    r"\b(?:not|no|none|never|cannot|nor|without|unless|until|only|refus\w*|reject\w*|clos\w*|expir\w*|late)\b"
+    r"|n['\u2019]t\b",
     re.IGNORECASE,
 )
+_LAST_BEFORE_DATES = ("before", "by", "to", "after", "of")
+_LAST_WORDS = frozenset({*_BEFORE_AMOUNTS, *_JOINING, *_INTRANSITIVE, *_SIDES})
+_FIRST_WORDS = frozenset({*_ADJECTIVES, *_CHANGES, *_BALANCES, *_SIDES, "above", "below"})
 _LEVELS = ("above", "below")
 _REACH = 64  # characters
 _CLAUSE = 120
@@ -81,9 +85,12 @@ def trend_of(text: str, number: Number) -> Trend:
         return Trend.NONE
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
         return Trend(level[1])
-    before = _CLAUSE_END.split(text[max(0, number.start - _REACH) : number.start])[-1]
-    words = [word.lower() for word in _WORD.findall(before)]
-    return _said_before(words, number.kind) or _said_behind(text, number)
+    before = text[max(0, number.start - _REACH) : number.start]
+    if _last_word(before) in _LAST_WORDS or before.endswith("ly "):
+        words = [word.lower() for word in _WORD.findall(_CLAUSE_END.split(before)[-1])]
+        if trend := _said_before(words, number.kind):
+            return trend
+    return _said_behind(text, number)
 
 
 def are_opposed(claimed: Number, found: Number) -> bool:
@@ -106,10 +113,17 @@ def in_other_sign(number: Number) -> Number | None:
 def _side_of_date(text: str, number: Number) -> Trend:
     """Whether something is before or after a day; none where a denial may turn it ("not after")."""
     before = text[max(0, number.start - _REACH) : number.start]
-    side = _BEFORE_DATES.search(before)
+    side = _BEFORE_DATES.search(before) if _last_word(before) in _LAST_BEFORE_DATES else None
     if side is None or _DENIES.search(text, max(0, number.start - _CLAUSE), number.end + _CLAUSE):
         return Trend.NONE
     return Trend.BEFORE if side["before"] else Trend.AFTER
+
+
+def _last_word(before: str) -> str:
+    """The word before a number, by which most numbers are told to have no trend."""
+    return (
+        before.rsplit(maxsplit=1)[-1].lower() if before.endswith((" ", "\u00a0")) and before.strip() else ""
+    )
 
 
 def _said_before(words: list[str], kind: Kind) -> Trend:
@@ -139,6 +153,9 @@ def _said_before(words: list[str], kind: Kind) -> Trend:
 def _said_behind(text: str, number: Number) -> Trend:
     """From the first word on: "3% fall", "$27 million net loss", "3% down on"."""
     end = number.end
+    first = _WORD.match(text, end + 1)
+    if first is None or first[0].lower() not in _FIRST_WORDS:
+        return Trend.NONE
     for match in _WORD.finditer(text, number.end, number.end + _REACH):
         word = match[0].lower()
         if text[end : match.start()] not in (" ", "-", "\u00a0"):
