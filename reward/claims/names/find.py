@@ -69,6 +69,7 @@ def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
 
 
 _DOERS = lexicon.CITIES | words("also_words")  # words that are names where they do what only a name does
+_EPITHETS = words("epithets")
 _UNIT_SIGNS = words("unit_signs")
 _DEEDS = words("deeds")
 _VERBS_TOO = words("verbs_too")
@@ -106,7 +107,7 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     if gap == ". ":
         return (len(before.low) == 1 or before.low in lexicon.ABBREVIATIONS) and not is_common(part.low)
     if gap == " the ":  # "Henry the Eighth"
-        return part.low in lexicon.RULERS and not is_common(before.low)
+        return (part.low in lexicon.RULERS or part.low in _EPITHETS) and not is_common(before.low)
     if gap == " for ":
         return before.low in lexicon.OF_HEADS
     return bool(_LINK.fullmatch(gap))

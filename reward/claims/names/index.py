@@ -315,3 +315,6 @@ def _orders(name: Name) -> Iterator[tuple[Sequence[str], bool]]:
             yield (words[-1], *words[:-1]), True
         if (words[0] in OF_HEADS and len(words) > 2) or name.inverted:
             yield (*words[1:], words[0]), False
+        for first in range(1, len(words) - 1):  # "Graz Philharmonic Orchestra", "Orchestra of Graz"
+            if not KINDS.isdisjoint(words[first:]):
+                yield (*words[first:], *words[:first]), True

@@ -23,9 +23,7 @@ _QUOTED = re.compile(
 )
 _TRAILING = " ,.;:!?"
 _SILENT = lexicon.ARTICLES | lexicon.LINKS
-_SMALL_INSIDE = (
-    frozenset(("in", "on", "at", "to", "by", "with", "from", "into", "as", "or", "but", "is")) | _SILENT
-)
+_SMALL_INSIDE = lexicon.words("small_in_titles") | _SILENT
 _MOST_WORDS = 12
 _MOST_SILENT = 3  # articles and the like between two words
 _LONGEST_GAP = 8  # characters

@@ -59,8 +59,10 @@ _SHORT = ("nearly", "almost")
 _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY)
 _RATE = re.compile(
-    r"(?: of \w+)?[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?"
+    r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) ))?[ \u00a0]?"
+    r"(?:(?:per|a|an|each|every|/)[ \u00a0]?"
     r"(second|minute|hour|day|night|week|month|quarter|year|person|head|capita|unit)s?"
+    r"(?! (?:later|ago|before|after|earlier|of)\b)"
     r"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually))(?![^\W_])",
     re.IGNORECASE,
 )

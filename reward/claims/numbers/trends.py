@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from reward.claims.numbers.model import Kind, Number, changed
+from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.vocabulary import TABLES, by_word
 
 
@@ -29,12 +29,16 @@ class Trend(StrEnum):
     BELOW = "below"
     BEFORE = "before"  # a day
     AFTER = "after"
+    EARLY = "early"  # in a year or month
+    MID = "mid"
+    LATE = "late"
     MINUS = "minus"  # a negative number that is written without its sign
     NONE = ""
 
 
 _MOVES = (Trend.RISE_BY, Trend.RISE_TO, Trend.FALL_BY, Trend.FALL_TO)
-_OPPOSED = frozenset({(a, b) for a in _MOVES for b in _MOVES if a is not b}) | {
+_PARTS = (Trend.EARLY, Trend.MID, Trend.LATE)
+_OPPOSED = frozenset((a, b) for of_one in (_MOVES, _PARTS) for a in of_one for b in of_one if a is not b) | {
     *((Trend.PROFIT, Trend.LOSS), (Trend.LOSS, Trend.PROFIT)),
     *((Trend.ABOVE, Trend.BELOW), (Trend.BELOW, Trend.ABOVE)),
     *((Trend.BEFORE, Trend.AFTER), (Trend.AFTER, Trend.BEFORE)),
@@ -67,7 +71,11 @@ _DENIES = re.compile(
     r"|n['\u2019]t\b",
     re.IGNORECASE,
 )
-_LAST_BEFORE_DATES = ("before", "by", "to", "after", "of")
+_LAST_BEFORE_DATES = ("before", "by", "to", "after", "of", "early", "late", "mid", "mid-", "in")
+_PART = re.compile(
+    r"\b(?:(early|mid|late)[- ](?:in )?|(?:the )?(start|beginning|middle|end|close) of )$", re.IGNORECASE
+)
+_PART_NAMES = by_word({"early": "early|start|beginning", "mid": "mid|middle", "late": "late|end|close"})
 _LAST_WORDS = frozenset({*_BEFORE_AMOUNTS, *_JOINING, *_INTRANSITIVE, *_SIDES})
 _FIRST_WORDS = frozenset({*_ADJECTIVES, *_CHANGES, *_BALANCES, *_SIDES, "above", "below"})
 _LEVELS = ("above", "below")
@@ -79,7 +87,7 @@ _MOST_MOVED = 4  # words from "cut" to its "to"
 
 def trend_of(text: str, number: Number) -> Trend:
     """What the words beside a number make of it."""
-    if number.kind is Kind.DATE:
+    if number.kind in (Kind.DATE, Kind.YEAR):
         return _side_of_date(text, number)
     if number.kind not in _KINDS:
         return Trend.NONE
@@ -111,19 +119,26 @@ def in_other_sign(number: Number) -> Number | None:
 
 
 def _side_of_date(text: str, number: Number) -> Trend:
-    """Whether something is before or after a day; none where a denial may turn it ("not after")."""
+    """Whether something is before or after a day, or early or late in a year.
+
+    Neither before nor after where a denial may turn it ("not after"), or "by" a year.
+    """
     before = text[max(0, number.start - _REACH) : number.start]
-    side = _BEFORE_DATES.search(before) if _last_word(before) in _LAST_BEFORE_DATES else None
-    if side is None or _DENIES.search(text, max(0, number.start - _CLAUSE), number.end + _CLAUSE):
+    if before[-1:] not in (" ", "-") or _last_word(before) not in _LAST_BEFORE_DATES:
         return Trend.NONE
-    return Trend.BEFORE if side["before"] else Trend.AFTER
+    side = _BEFORE_DATES.search(before)
+    if side and not (number.kind is Kind.YEAR and side[0].lower().startswith("by")):
+        if _DENIES.search(text, max(0, number.start - _CLAUSE), number.end + _CLAUSE):
+            return Trend.NONE
+        return Trend.BEFORE if side["before"] else Trend.AFTER
+    part = _PART.search(before) if number.form is Form.EXACT else None
+    return Trend(_PART_NAMES[(part[1] or part[2]).lower()]) if part else Trend.NONE
 
 
 def _last_word(before: str) -> str:
     """The word before a number, by which most numbers are told to have no trend."""
-    return (
-        before.rsplit(maxsplit=1)[-1].lower() if before.endswith((" ", "\u00a0")) and before.strip() else ""
-    )
+    words = before.rsplit(maxsplit=1)
+    return words[-1].lower() if words and before[-1] in " \u00a0-" else ""
 
 
 def _said_before(words: list[str], kind: Kind) -> Trend:
