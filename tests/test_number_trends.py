@@ -49,6 +49,11 @@ def test_the_words_beside_a_number_tell_its_trend(text: str, trend: Trend) -> No
         ("Sales fell 3%.", "The change was -3%.", "The change was 3% up on the year."),
         ("Change on the year: -3%.", "Sales fell by 3%.", "Sales rose by 3%."),
         ("It lies 84 m above sea level.", "Its altitude is 84 m.", "It lies 84 m below sea level."),
+        ("It was built in early 2011.", "It was built at the start of 2011.", "It was built in late 2011."),
+        ("Found in mid-May 2007.", "It was found in the middle of May 2007.", "Found in late May 2007."),
+        ("Pay before 3 May.", "Payments after 3 May are rejected.", "Pay after 3 May."),
+        ("It was made before 1840.", "It dates from before 1840.", "It was made after 1840."),
+        ("It rises by 2.3 pence to 24.9 pence.", "It rises to 24.9 pence.", "It is 2.3 pence lower than before."),
     ],
 )
 def test_an_opposite_trend_is_refuted(document: str, right: str, wrong: str) -> None:
@@ -69,6 +74,10 @@ def test_an_opposite_trend_is_refuted(document: str, right: str, wrong: str) -> 
         ("Closed at a quarter past midnight.", "Closed at 00:15.", "Closed at a quarter to midnight."),
         ("The link gives 300 Mbit/s.", "300 megabits per second.", "300 megabytes per second."),
         ("It draws 25 µA.", "It draws 0.025 mA.", "It draws 25 mA."),
+        ("Up to 250 days a year are paid.", "At most 250 days per year.", "Up to 250 days a month."),
+        ("The price is at least £6,000.", "It costs £6,000 or more.", "It costs £6,000 at the most."),
+        ("Some 112 branches closed.", "More than a hundred branches.", "More than two hundred branches."),
+        ("The third phase begins.", "Phase 3 begins.", "Phase 4 begins."),
         ("There was one abstention.", "There was 1 abstention.", "There was 1 absence."),
         ("Q2 2024 is published on 14 August 2024.", "Q2 2024, on 14 August.", "Q3 2024 is published."),
     ],

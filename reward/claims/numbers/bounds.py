@@ -57,7 +57,7 @@ _CHANGES = re.compile(
 _REACH = 80
 _SHORT = ("nearly", "almost")
 _LONGEST_BEFORE = 28
-_RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY)
+_RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION)
 _RATE = re.compile(
     r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) ))?[ \u00a0]?"
     r"(?:(?:per|a|an|each|every|/)[ \u00a0]?"
