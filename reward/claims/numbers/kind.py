@@ -175,8 +175,8 @@ class Numbers(ClaimKind):
 
         Such a one must stand in the documents where they count the same things, or if it is a share or a
         multiple of something ("two-thirds", "twice as many"), or how often a day something happens; how often
-        it happened need not. So must times where the documents say how long something takes. One of what a
-        document has one of says nothing.
+        it happened need not. A length of time must, where the documents give one. One of what a document has
+        one of says nothing.
         """
         if not _is_small_word(response, mention):
             return not self._is_one(response, mention)

@@ -136,7 +136,7 @@ def _side_of_date(text: str, number: Number) -> Trend:
 
 
 def _last_word(before: str) -> str:
-    """The word before a number, by which most numbers are told to have no trend."""
+    """The word before a number; most of these words show that it has no trend."""
     words = before.rsplit(maxsplit=1)
     return words[-1].lower() if words and before[-1] in " \u00a0-" else ""
 
