@@ -183,7 +183,9 @@ class Index(Text):
 
     def _is_linked(self, first: int, last: int) -> bool:
         """Whether words stand in another order because of an "of" or a comma."""
-        if self.text.startswith(",", self.tokens[first].end):  # "Curie, Marie", but not "Adams, John Brown"
+        if self.text.startswith(
+            ",", self.tokens[last - 1].end
+        ):  # "Curie, Marie", but not "Adams, John Brown"
             follows = last + 1 < len(self.tokens) and self.tokens[last + 1].capital
             return not (follows and self.gap(last, 1) == " ")
         return any(token.word in LINKS for token in self.tokens[first:last])
@@ -315,6 +317,8 @@ def _orders(name: Name) -> Iterator[tuple[Sequence[str], bool]]:
             yield (words[-1], *words[:-1]), True
         if (words[0] in OF_HEADS and len(words) > 2) or name.inverted:
             yield (*words[1:], words[0]), False
+        if len(words) > 2:  # "Molina, Lucía" with two surnames
+            yield (*words[1:], words[0]), True
         for first in range(1, len(words) - 1):  # "Graz Philharmonic Orchestra", "Orchestra of Graz"
             if not KINDS.isdisjoint(words[first:]):
                 yield (*words[first:], *words[:first]), True

@@ -67,6 +67,8 @@ _RATE = re.compile(
     re.IGNORECASE,
 )
 _RATES = {"head": "person", "capita": "person", "daily": "day", "annually": "year"}  # others without "ly"
+_ZONE = re.compile(r" ?\(?(UTC?|GMT|Z|CES?T|BST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T|JST|IST)\b")
+_ZONES = {"UTC": "GMT", "UT": "GMT", "Z": "GMT"}
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)
 _OF = r"(?:of (?:the |its |his |her |their |our |all |these |those |\d+ )*)?"
 _THINGS = re.compile(rf"[ \u00a0-]{_OF}([a-z]{{3,}})(?: ([a-z]{{3,}}))?")
@@ -142,7 +144,10 @@ def _after(text: str, number: Number) -> Number:
 
 
 def rate_behind(text: str, number: Number) -> str:
-    """What an amount is for: "month" of "$40 per month"; empty without it."""
+    """What an amount is for ("month" of "$40 per month"), or the zone of a time; empty without it."""
+    if number.kind is Kind.TIME:
+        zone = _ZONE.match(text, number.end)
+        return _ZONES.get(zone[1], zone[1]) if zone else ""
     behind = _RATE.match(text, number.end) if number.kind in _RATED else None
     if behind is None or (behind[2] and number.kind is Kind.COUNT):  # "two weekly papers"
         return ""

@@ -161,6 +161,9 @@ class Cardinal:
     def _goes_on(self, word: str, following: str) -> bool:
         """Whether the number goes on behind an "and", which opens no fraction ("and three quarters")."""
         is_small = (word in CARDINALS or word in ORDINALS) and word != "zero"
+        ahead = 3 if following in CARDINALS else 2
+        if self._last_power > 2 and SCALES.get(self._word(ahead), 0) >= self._last_power:
+            return False  # "between one thousand and twenty-five thousand"
         return is_small and (following not in PARTS or word in _TENS)
 
     def _year(self) -> WordNumber | None:

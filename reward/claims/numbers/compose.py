@@ -29,7 +29,8 @@ _GAP = re.compile(
   | (?P<and>{SPACE}and{SPACE})
   | (?P<out_of>{SPACE}(?:(?:stars?|points?){SPACE})?out{SPACE}of{SPACE}(?:a{SPACE})?(?:possible{SPACE})?
       |{SPACE}of{SPACE}|-out-of-)
-  | (?P<chance>{SPACE}in{SPACE}(?:every{SPACE})?|-in-)
+  | (?P<chance>(?:{SPACE}(?P<of_what>[a-z]+))?{SPACE}in{SPACE}(?:every{SPACE})?|-in-)
+  | (?P<or>{SPACE}or{SPACE})
   | (?P<over>/) | (?P<colon>:)
   | (?P<join>,?{SPACE}?)
     """,
@@ -45,6 +46,7 @@ _THE = re.compile(rf"{SPACE}(?:the|a)\b")
 _NUMBER_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _READ_ON = re.compile(rf"{SPACE}(?:and|hundred|thousand|million|billion|trillion){SPACE}?", re.IGNORECASE)
 _CENTS = 2  # digits
+_FEW = 12
 _NEVER_IN_RANGES = (Kind.IDENTIFIER, Kind.RATIO)
 
 
@@ -91,6 +93,12 @@ def _together(text: str, first: Number, second: Number, low: int) -> Number | No
         return joined
     if name == "join" and text[first.end - 1].isalpha() and (price := _price(first, second)):
         return price
+    if gap["of_what"] and first.value != 1:
+        return None  # "one household in five"
+    if name == "or" and not (
+        _is_bare(first) and _is_bare(second) and second.value == first.value + 1 <= _FEW
+    ):
+        return None  # "one or two tablets"
     if name in ("out_of", "chance", "over", "colon"):
         return _ratio_in_words(text, first, second, name)
     between = _BETWEEN.search(text, max(low, first.start - 9), first.start)

@@ -25,7 +25,7 @@ _NEVER_ROUNDED = frozenset({Kind.YEAR, Kind.DATE, Kind.TIME, Kind.IDENTIFIER, Ki
 _SCALARS = frozenset(
     {Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.QUANTITY, Kind.DURATION, Kind.ORDINAL, Kind.YEAR}
 )
-_LOWER_BOUNDS = (Form.AT_LEAST, Form.MORE_THAN)
+LOWER_BOUNDS = (Form.AT_LEAST, Form.MORE_THAN)
 _STRICT_BOUNDS = (Form.MORE_THAN, Form.LESS_THAN)
 # The largest rounding, as a share of what is rounded, whatever the unit: 5% is the most that rounding to two
 # significant digits changes (10.5 to 11), so "3" still stands for 3.14 but "1 g" for no 500 mg. Who says
@@ -200,8 +200,8 @@ def _pairs(claimed: Number, found: Number) -> list[tuple[tuple[Decimal, ...], tu
 
 def _lies_within(claimed: Number, found: Number) -> bool:
     """Whether all that `found` allows lies within the claimed bound."""
-    is_lower = claimed.form in _LOWER_BOUNDS
-    if found.is_bound and (found.form in _LOWER_BOUNDS) is not is_lower:
+    is_lower = claimed.form in LOWER_BOUNDS
+    if found.is_bound and (found.form in LOWER_BOUNDS) is not is_lower:
         return False
     edge_may_touch = claimed.form not in _STRICT_BOUNDS or found.form in _STRICT_BOUNDS
     for mine, theirs in _pairs(claimed, found):

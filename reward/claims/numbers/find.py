@@ -97,7 +97,9 @@ def _parsed(text: str, conventions: Conventions) -> Number | None:
         found = _search(plain.text, conventions, skipped=frozenset(), words=True, keep_weak=True)
         if len(found) == 1 and (found[0].start, found[0].end) == (0, len(plain.text)):
             number = plain.original(found[0])
-            return None if number.kind is Kind.IDENTIFIER else moved(number, text.index(candidate))
+            is_either = number.form is Form.RANGE and " or " in candidate.lower()  # "5 or 6" is two answers
+            is_none = number.kind is Kind.IDENTIFIER or is_either
+            return None if is_none else moved(number, text.index(candidate))
     return None
 
 

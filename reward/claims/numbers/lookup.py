@@ -17,7 +17,7 @@ from operator import itemgetter
 from reward.claims.kind import Context, Place, nearest
 from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.digits import EXACT, fraction
-from reward.claims.numbers.equality import bound_stated, equal, supports
+from reward.claims.numbers.equality import LOWER_BOUNDS, bound_stated, equal, supports
 from reward.claims.numbers.eras import LAST_HALF
 from reward.claims.numbers.index import Entry, identity, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
@@ -102,11 +102,22 @@ class NumberLookup:
         places = self._kept.get(key)
         if places is None:
             places = self._of_value(claimed) or list(islice(self._supporting(claimed), 1))
+            places = [] if claimed.is_bound and self._states_opposite(claimed) else places
             if len(places) <= _MOST_PLACES_KEPT:
                 if len(self._kept) >= _MOST_KEPT:
                     self._kept.clear()
                 self._kept[key] = places
         return places
+
+    def _states_opposite(self, claimed: Number) -> bool:
+        """Whether documents bound the same value, and all of them the other way: "above 6" for "below 6"."""
+        bounds = {
+            entry.number.form in LOWER_BOUNDS
+            for _, index in self.texts
+            for entry in index.by_value.get(claimed.value, ())
+            if entry.number.is_bound and entry.number.unit == claimed.unit
+        }
+        return bounds == {claimed.form not in LOWER_BOUNDS}
 
     def _of_value(self, claimed: Number) -> Sequence[Place[Number]]:
         """The places of the numbers that equal a claim, or else have its value and support it."""
@@ -198,8 +209,9 @@ class NumberLookup:
         if claimed.is_bound and claimed.kind is Kind.DATE:
             is_opposed = found.is_bound and found.form is not claimed.form
             return not is_opposed and supports(unbound(claimed), unbound(found))
-        if claimed.is_bound:
-            return bound_stated(found, claimed)
+        if claimed.is_bound:  # "grade 4 or higher" is not stated by 4.8%
+            is_share = claimed.kind is Kind.COUNT and found.kind is Kind.PERCENT
+            return not is_share and bound_stated(found, claimed)
         return supports(claimed, unbound(found), relative_tolerance=self._tolerance)
 
 
@@ -275,7 +287,7 @@ def _other_writings(number: Number) -> Iterator[Number]:
 def _share(number: Number) -> Decimal | None:
     """The share, above 0 and below 1, that a number is; None for what is none."""
     share: Decimal | None = None
-    is_fraction = number.kind is Kind.COUNT and number.step == 0  # "two-thirds"
+    is_fraction = number.kind is Kind.COUNT and number.step < 1  # "two-thirds", "0.46"
     if number.kind is Kind.RATIO and number.values[1] and all(v == int(v) for v in number.values):
         share = fraction(int(number.values[0]), int(number.values[1]))
     elif len(number.values) == 1 and number.kind is Kind.PERCENT:

@@ -104,7 +104,8 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
     word, gap, end = first["unit"], first["gap"], first.end()
     if word.casefold() in _PHRASE_STARTS and (phrase := _PHRASE.match(text, first.start("unit"))):
         spelt = " ".join(re.sub(rf"\.|{SPACE}", " ", phrase[0]).split())
-        return _EXACT.get(spelt) or _ANY_CASE[spelt.casefold()], phrase.end()
+        spelt_unit = _EXACT.get(spelt) or _ANY_CASE[spelt.casefold()]
+        return _rate(spelt_unit, text, phrase.end()) or (spelt_unit, phrase.end())
     unit = None
     if gap is None and word in _ATTACHED:
         unit = UNITS[_ATTACHED[word]]
