@@ -5,7 +5,8 @@ on Alexander Fuks does: a policy's own errors look like this on real text (docs/
 against each other and never parts of one, where "he" and "the company" refer to names before them; of more
 than 32 none are, since each mention asks all of them. A mention is said of another if all of this holds:
 
-1. Its clause begins with a name, or with something of it, and a document holds a name of the clause.
+1. Its clause begins with a name, or with something of it, and a document holds a name of the clause; or else
+   the document is about somebody with the same surname.
 2. No document that holds the mention does, nor a part of such a name ("Jobs" for "Steve Jobs").
 3. The sentences, or else the titles, of these documents are about somebody else by name.
 4. No document holds both names: it could say that they are one ("Moira Strachan, writing as M. E. Ridley").
@@ -52,8 +53,7 @@ class Elsewhere:
         names = self._clauses.names_beside(target)
         if _hold(place.document, names):
             return ""
-        if not any(_hold(document, names) for document in self._documents):
-            return ""
+        is_known = any(_hold(document, names) for document in self._documents)
         others = []
         for found in self._places(target):
             if _hold(found.document, names) or _hold_in_part(found.document, names):
@@ -63,6 +63,8 @@ class Elsewhere:
         if len(known) < len(others) or any(
             _hold(document, known) and _hold(document, names) for document in self._documents
         ):
+            return ""
+        if not is_known and not any(_are_relatives(known[0], name) for name in names):
             return ""
         return known[0].text
 
@@ -87,6 +89,12 @@ def _other(place: Place[Any], names: Sequence[Name], words: frozenset[str]) -> N
     if subject is None or subject.text.isupper() or all(is_common(word) for word in subject.tokens):
         return None
     return None if words.issuperset(subject.tokens) or any(fit(subject, one) for one in names) else subject
+
+
+def _are_relatives(other: Name, name: Name) -> bool:
+    """Whether two people have one surname and other first names."""
+    is_full = len(other.tokens) > 1 and len(name.tokens) > 1
+    return is_full and other.tokens[-1] == name.tokens[-1] and other.tokens[0] != name.tokens[0]
 
 
 def _hold(document: Document, names: Sequence[Name]) -> bool:

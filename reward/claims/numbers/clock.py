@@ -28,7 +28,7 @@ _CLOCKS = (
         rf"(?:{_AM_PM}|{_PART_OF_DAY})?"
     ),
     re.compile(rf"(?P<hour>\d{{1,2}})(?:(?:\.(?P<minute>\d{{2}}))?{_AM_PM}|{_PART_OF_DAY})"),
-    re.compile(rf"(?P<hour>\d{{1,2}})\.(?P<minute>\d{{2}})(?={SPACE}(?:UTC?|GMT|hours|hrs)\b)"),
+    re.compile(rf"(?P<hour>\d{{1,2}})\.(?P<minute>\d{{2}})(?={SPACE}(?:UTC?|GMT)\b)"),
     re.compile(rf"(?P<hour>\d{{1,2}}){SPACE}?o['\u2019]?{SPACE}?clock(?!\w)(?:{_PART_OF_DAY})?"),
     re.compile(r"(?P<hour>\d{1,2})(?:[hH]|[ ]h[ ])(?P<minute>\d{2})(?![^\W_]|[ ]?min)"),
 )

@@ -183,7 +183,7 @@ class Numbers(ClaimKind):
         if mention.rate and mention.unit == "times":
             return True
         if mention.kind is Kind.DURATION and not mention.is_bound:  # "over two years" may be during them
-            return self.lookup(self.query.documents).has_durations()
+            return self.lookup(self.query.documents).has_durations
         if mention.kind is Kind.PERCENTAGE_POINT:  # which documents often call points
             return self._say(("percentage point", "basis point"))
         things = things_behind(response, mention)
@@ -222,11 +222,10 @@ class Numbers(ClaimKind):
         if not part:
             return False
         return any(
-            number.value == mention.value
-            and number.kind is not mention.kind
-            and _part_of(document.text, number) == part
+            number.kind is not mention.kind and _part_of(document.text, number) == part
             for document, index in self.lookup(self.query.documents).texts
-            for number in index.numbers
+            for entry in index.by_value.get(mention.value, ())
+            for _, number in entry.places
         )
 
     def _say(self, words: Sequence[str]) -> bool:
@@ -251,7 +250,11 @@ def _part_of(text: str, number: Number) -> str:
     if number.kind not in (Kind.COUNT, Kind.ORDINAL) or number.form is not Form.EXACT:
         return ""
     is_rank = number.kind is Kind.ORDINAL
-    word = _NEXT_WORD.match(text, number.end) if is_rank else _WORD_BEFORE.search(text[: number.start][-20:])
+    word = (
+        _NEXT_WORD.match(text, number.end)
+        if is_rank
+        else _WORD_BEFORE.search(text, max(0, number.start - 20), number.start)
+    )
     return word[1].lower() if word and word[1].lower() in _PARTS else ""
 
 

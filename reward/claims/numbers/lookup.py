@@ -66,6 +66,7 @@ class NumberLookup:
         places = (self._find(writing, context) for writing in writings)
         return next((place for place in places if place is not None), None)
 
+    @cached_property
     def has_durations(self) -> bool:
         """Whether a document says how long something takes."""
         return any(one.kind is Kind.DURATION for _, index in self.texts for one in index.numbers)

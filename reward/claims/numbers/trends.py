@@ -29,6 +29,8 @@ class Trend(StrEnum):
     BELOW = "below"
     BEFORE = "before"  # a day
     AFTER = "after"
+    BIRTH = "birth"  # of somebody
+    DEATH = "death"
     EARLY = "early"  # in a year or month
     MID = "mid"
     LATE = "late"
@@ -42,6 +44,7 @@ _OPPOSED = frozenset((a, b) for of_one in (_MOVES, _PARTS) for a in of_one for b
     *((Trend.PROFIT, Trend.LOSS), (Trend.LOSS, Trend.PROFIT)),
     *((Trend.ABOVE, Trend.BELOW), (Trend.BELOW, Trend.ABOVE)),
     *((Trend.BEFORE, Trend.AFTER), (Trend.AFTER, Trend.BEFORE)),
+    *((Trend.BIRTH, Trend.DEATH), (Trend.DEATH, Trend.BIRTH)),
 }
 _DOWN = (Trend.FALL_BY, Trend.LOSS)
 _SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
@@ -78,6 +81,15 @@ _PART = re.compile(
 _PART_NAMES = by_word({"early": "early|start|beginning", "mid": "mid|middle", "late": "late|end|close"})
 _LAST_WORDS = frozenset({*_BEFORE_AMOUNTS, *_JOINING, *_INTRANSITIVE, *_SIDES})
 _FIRST_WORDS = frozenset({*_ADJECTIVES, *_CHANGES, *_BALANCES, *_SIDES, "above", "below"})
+_LIFE_EVENTS = {
+    word: event for event in ("birth", "death") for word in TABLES["things"]["events"][event].split("|")
+}
+_LIFE_END = re.compile(r"[;:!?()\n\d]|\.\s")
+_DASH = "[-\u2010-\u2015\u2212]"
+_OPENED = re.compile(r"[A-Z][^\W\d_]*[.,]? ?\(([^()]*)$")  # a parenthesis behind a name
+_BEHIND_NAME = re.compile(r"[A-Z][^\W\d_]*[.,]? ?\((?:[^()\d;]*[;,] )?$")
+_UNTIL = re.compile(rf"(?: in [^()\d;]{{2,60}}?)? ?{_DASH} ?(?=[^()\d]{{0,20}}\d)")
+_SINCE = re.compile(rf"\d[^();]{{0,80}}? ?{_DASH} ?$")
 _LEVELS = ("above", "below")
 _REACH = 64  # characters
 _CLAUSE = 120
@@ -88,7 +100,7 @@ _MOST_MOVED = 4  # words from "cut" to its "to"
 def trend_of(text: str, number: Number) -> Trend:
     """What the words beside a number make of it."""
     if number.kind in (Kind.DATE, Kind.YEAR):
-        return _side_of_date(text, number)
+        return _life_event(text, number) or _side_of_date(text, number)
     if number.kind not in _KINDS:
         return Trend.NONE
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
@@ -116,6 +128,35 @@ def in_other_sign(number: Number) -> Number | None:
         trend = Trend.MINUS if number.value < 0 else Trend.NONE
         return changed(number, readings=((-number.value,),), trend=trend)
     return None
+
+
+def _life_event(text: str, number: Number) -> Trend:
+    """Whether somebody was born or died on a day: "born on 4 July", "Vera Miletić (1920 - 1944)"."""
+    if number.form is not Form.EXACT:
+        return Trend.NONE
+    before = text[max(0, number.start - _CLAUSE) : number.start]
+    said = {
+        _LIFE_EVENTS[word]
+        for word in map(str.lower, _WORD.findall(_LIFE_END.split(before)[-1]))
+        if word in _LIFE_EVENTS
+    }
+    if said:
+        return Trend(said.pop()) if len(said) == 1 else Trend.NONE
+    opened = _OPENED.search(before)
+    if opened is None:
+        return Trend.NONE
+    if not opened[1]:
+        return Trend.BIRTH if _UNTIL.match(text, number.end) else Trend.NONE
+    return Trend.DEATH if _SINCE.search(opened[1]) else Trend.NONE
+
+
+def lifespan(text: str, number: Number) -> Number:
+    """ "(8 March 1920 - 7 September 1944)" behind a name, with a birth and a death as its parts."""
+    is_span = number.kind in (Kind.DATE, Kind.YEAR) and number.form is Form.RANGE and len(number.parts) == 2
+    if not is_span or _BEHIND_NAME.search(text[max(0, number.start - _REACH) : number.start]) is None:
+        return number
+    first, last = number.parts
+    return changed(number, parts=(changed(first, trend=Trend.BIRTH), changed(last, trend=Trend.DEATH)))
 
 
 def _side_of_date(text: str, number: Number) -> Trend:
@@ -168,7 +209,7 @@ def _said_before(words: list[str], kind: Kind) -> Trend:
 def _said_behind(text: str, number: Number) -> Trend:
     """From the first word on: "3% fall", "$27 million net loss", "3% down on"."""
     end = number.end
-    first = _WORD.match(text, end + 1)
+    first = _WORD.match(text, end + 1, end + _REACH)  # bounded, as "½½½½" is one word
     if first is None or first[0].lower() not in _FIRST_WORDS:
         return Trend.NONE
     for match in _WORD.finditer(text, number.end, number.end + _REACH):
