@@ -130,6 +130,7 @@ def one_row(**changes: object) -> WorldRow:
         ("Sam Wood was born on July 10, 1883 and died on September 22, 1949.", False, True),
         ("Sam Wood was born on July 11, 1883.", False, False),
         ("Sam Wood was born on September 22, 1949.", False, False),
+        ("Sam Wood died on July 10, 1883.", False, False),
         ("Sam Wood was born on July 10, 1883 and died in 1950.", False, False),
         ("Sam Wood was born.", False, False),
         ("The documents do not say.", False, False),

@@ -6,6 +6,7 @@
     some of the asked facts and nothing else                         no     yes
     the asked facts, and more that the subject's document holds      no     yes
     another value for an asked fact, or one that no document holds   no     no
+    a day of birth as that of a death, or the other way round        no     no
     an abstention, where the documents say it / where they do not    no/yes no/yes
 
 Names that the query gives are no values of an answer. Other names that the subject's document holds ("a
@@ -22,10 +23,12 @@ from pipeline.worlds.world import Asked, Judgement, StatedValue, WorldRow
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import ClaimKind, Target
 from reward.claims.numbers.dates import looks_like_year
+from reward.claims.numbers.trends import Trend
 from reward.config import AuditConfig
 from reward.judging.unjudged import abstains
 
 _CONFIG = AuditConfig(kinds=("number", "name", "date"))
+_CROSSED = (("date of birth", Trend.DEATH), ("date of death", Trend.BIRTH))
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,8 @@ def _compare(asked: Asked, place: int, value: Target, kinds: dict[str, ClaimKind
     kind = kinds[asked.kind]
     truth = kind.read(asked.value, of_documents=True)
     if truth is None or not (value.kind.name == asked.kind or _is_bare_year(asked, value)):
+        return None
+    if (asked.relation, value.mention.trend if asked.kind == "date" else "") in _CROSSED:
         return None
     truth = kind.taken_as(truth, value.mention)
     if not kind.bears_out(truth, value.mention):
