@@ -16,6 +16,7 @@ from reward.claims.numbers.equality import conversion
 from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.lookup import NumberLookup, _nearest
 from reward.claims.numbers.reading import close_like
+from reward.claims.numbers.trends import are_opposed
 from reward.claims.numbers.units import UNITS
 from reward.types import Document
 
@@ -46,7 +47,8 @@ class EveryNumber(NumberLookup):
     def _places(self, claimed: Number) -> list[Place[Number]]:
         same = [place for place in self._with_value_of(claimed) if self._says(claimed, place.mention)]
         exact = [place for place in same if equal(claimed, close_like(place.mention, claimed))]
-        supporting = (place for place in self._all() if self._says(claimed, place.mention))
+        all_ = () if self._states_opposite(claimed) else self._all()
+        supporting = (place for place in all_ if self._says(claimed, place.mention))
         return exact or same or list(islice(supporting, 1))
 
     def _all(self) -> Iterator[Place[Number]]:
@@ -66,7 +68,7 @@ class EveryNumber(NumberLookup):
             found = place.mention
             if found.kind is not Kind.DATE or found.form is Form.RANGE or found.values[1:] != (month, day):
                 continue
-            if year and found.values[0] and year != found.values[0]:
+            if (year and found.values[0] and year != found.values[0]) or are_opposed(claimed, found):
                 continue
             if not year or found.values[0] or year in years:
                 return place

@@ -52,6 +52,17 @@ def test_the_words_beside_a_number_tell_its_trend(text: str, trend: Trend) -> No
         ("It was built in early 2011.", "It was built at the start of 2011.", "It was built in late 2011."),
         ("Found in mid-May 2007.", "It was found in the middle of May 2007.", "Found in late May 2007."),
         ("Pay before 3 May.", "Payments after 3 May are rejected.", "Pay after 3 May."),
+        ("It rose from 14% to 19%.", "It went up from 14%, to 19%.", "It dropped from 19% to 14%."),
+        (
+            "Anna Low (1 May 1920 in Ulm – 1944) sang.",
+            "She was born on 1 May 1920.",
+            "She died on 1 May 1920.",
+        ),
+        (
+            "Turnout was 3 points lower than in 2019.",
+            "It fell by 3 points.",
+            "It is 3 points higher than before.",
+        ),
         ("It was made before 1840.", "It dates from before 1840.", "It was made after 1840."),
         ("It rises by $2 to $24.", "It rises to $24.", "It is $2 lower than before."),
     ],

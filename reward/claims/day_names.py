@@ -56,7 +56,8 @@ _FROM_TO = re.compile(rf"\.?,?(?:{_NO_DASH})")
 _PLAIN_MONTHS = "|".join(month for month in calendar.month_name[1:] if month not in ("May", "March"))
 _MONTH = re.compile(
     rf"\b(?:{_PLAIN_MONTHS}"
-    r"|(?:(?<=\b(?:week|half|days|part) of )|(?<=\b(?:start|month) of )|(?<=\bend of )|(?<=\b[Mm]id-)"
+    r"|(?:(?<=\b(?:week|half|days|part) of )|(?<=\b(?:start|month) of )|(?<=\bend of )"
+    r"|(?<=\bbeginning of )|(?<=\bmiddle of )|(?<=\b[Mm]id-)"
     r"|(?<=\b[Ii]n )|(?<=\b(?:[Ll]ast|[Nn]ext|[Ll]ate) )|(?<=\b(?:[Ss]ince|[Uu]ntil|[Ee]arly) ))"
     r"(?:May|March)"
     r"|(?<=\b[Ff]rom )(?:May|March)(?= (?:to|till|until|through|on|onwards?)\b))\b"

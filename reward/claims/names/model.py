@@ -114,10 +114,12 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
         return _new(Name, (start, end, written, (word,), False, (), roles, family, False))
     tokens = tokens_of(text, start, end)
     words = tuple(token.word for token in tokens)
+    of_a_place = tokens[1:2] and tokens[1].word in lexicon.KINDS  # "King Street"
     kept = tuple(
         token.word
         for i, token in enumerate(tokens)
-        if _tells(token, first=i == 0, linked=i > 0 and tokens[i - 1].word in lexicon.LINKS)
+        if (i == 0 and of_a_place and token.word in lexicon.TITLES)
+        or _tells(token, first=i == 0, linked=i > 0 and tokens[i - 1].word in lexicon.LINKS)
     )
     kept = kept or words
     if len(kept) > 1 and kept[-1] in lexicon.LEGAL_FORMS:

@@ -28,7 +28,7 @@ from reward.claims.numbers.names import code_at, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at, with_ruler
 from reward.claims.numbers.starts import DIGITS, Starts
-from reward.claims.numbers.trends import lifespan, trend_of
+from reward.claims.numbers.trends import from_to, lifespan, trend_of
 from reward.claims.numbers.words import words_at
 from reward.claims.text import lowered
 
@@ -151,7 +151,7 @@ def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Numb
         whole = bounded(text, number, low)
         if number.start in weak and _is_alone(whole):
             continue
-        whole = lifespan(text, whole)
+        whole = from_to(text, lifespan(text, whole))
         rate, trend = rate_behind(text, whole), trend_of(text, whole)
         if rate or trend:
             whole = changed(whole, rate=rate, trend=trend)

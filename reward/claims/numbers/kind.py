@@ -182,7 +182,8 @@ class Numbers(ClaimKind):
             return not self._is_one(response, mention)
         if mention.rate and mention.unit == "times":
             return True
-        if mention.kind is Kind.DURATION and not mention.is_bound:  # "over two years" may be during them
+        is_during = mention.form in (Form.MORE_THAN, Form.LESS_THAN)  # "over two years", "in under a year"
+        if mention.kind is Kind.DURATION and not is_during:
             return self.lookup(self.query.documents).has_durations
         if mention.kind is Kind.PERCENTAGE_POINT:  # which documents often call points
             return self._say(("percentage point", "basis point"))

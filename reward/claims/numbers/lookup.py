@@ -103,7 +103,6 @@ class NumberLookup:
         places = self._kept.get(key)
         if places is None:
             places = self._of_value(claimed) or list(islice(self._supporting(claimed), 1))
-            places = [] if claimed.is_bound and self._states_opposite(claimed) else places
             if len(places) <= _MOST_PLACES_KEPT:
                 if len(self._kept) >= _MOST_KEPT:
                     self._kept.clear()
@@ -112,6 +111,8 @@ class NumberLookup:
 
     def _states_opposite(self, claimed: Number) -> bool:
         """Whether documents bound the same value, and all of them the other way: "above 6" for "below 6"."""
+        if not claimed.is_bound:
+            return False
         bounds = {
             entry.number.form in LOWER_BOUNDS
             for _, index in self.texts
@@ -138,6 +139,8 @@ class NumberLookup:
 
     def _supporting(self, claimed: Number) -> Iterator[Place[Number]]:
         """The numbers that support a claim, each once, in the order of the documents."""
+        if self._states_opposite(claimed):
+            return
         for document, index in self.texts:
             for entry in index.near(claimed, relative_tolerance=self._tolerance):
                 if self._says(claimed, entry.number):
@@ -265,6 +268,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
         seconds = EXACT.multiply(number.value, _SIXTY).to_integral_value()
         lasts = {"kind": Kind.DURATION, "unit": "second", "dimension": "time"}
         yield changed(number, readings=((seconds,),), parts=(), **lasts)
+    if number.kind is Kind.COUNT and number.value > _SIXTY:  # "streamed 2 billion times"
+        yield changed(number, kind=Kind.QUANTITY, unit="times", dimension="multiple")
     share = _share(number) if number.form is Form.EXACT else None
     if share is None:
         return

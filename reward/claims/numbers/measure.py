@@ -41,7 +41,8 @@ _PERCENT = re.compile(
     rf"""
     (?:{SPACE}|-)? (?: 
         (?P<points>(?:percentage|percent|pct)[ -]points?|%[ -]?(?:age[ ])?points?|pps?|p\.p\.|ppts?)
-      | (?P<basis>basis[ -]points?|bps?) | (?P<percent>percent|per[ ]cent|pct) ) (?![^\W_])
+      | (?P<basis>basis[ -]points?|bps?) | (?P<percent>percent|per[ ]cent|pct)
+      | (?P<per_mille>per[ ]?mille?) ) (?![^\W_])
   | {SPACE}? (?: (?P<sign>[%]) | (?P<mille>‰) )
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -197,7 +198,7 @@ def _percentage(match: re.Match[str], digits: Digits, start: int) -> Number:
         return _number(digits, start, match.end(), Kind.PERCENTAGE_POINT, "pp")
     if match["basis"]:
         return _number(digits.scaled(-2), start, match.end(), Kind.PERCENTAGE_POINT, "pp")
-    if match["mille"]:
+    if match["mille"] or match["per_mille"]:
         digits = digits.scaled(-1)
     return _number(digits, start, match.end(), Kind.PERCENT, "%")
 

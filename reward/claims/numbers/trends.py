@@ -21,8 +21,10 @@ class Trend(StrEnum):
 
     RISE_BY = "rise by"
     RISE_TO = "rise to"
+    RISE_FROM = "rise from"
     FALL_BY = "fall by"
     FALL_TO = "fall to"
+    FALL_FROM = "fall from"
     PROFIT = "profit"
     LOSS = "loss"
     ABOVE = "above"  # sea level, the average
@@ -38,7 +40,10 @@ class Trend(StrEnum):
     NONE = ""
 
 
-_MOVES = (Trend.RISE_BY, Trend.RISE_TO, Trend.FALL_BY, Trend.FALL_TO)
+_MOVES = (
+    *(Trend.RISE_BY, Trend.RISE_TO, Trend.RISE_FROM),
+    *(Trend.FALL_BY, Trend.FALL_TO, Trend.FALL_FROM),
+)
 _PARTS = (Trend.EARLY, Trend.MID, Trend.LATE)
 _OPPOSED = frozenset((a, b) for of_one in (_MOVES, _PARTS) for a in of_one for b in of_one if a is not b) | {
     *((Trend.PROFIT, Trend.LOSS), (Trend.LOSS, Trend.PROFIT)),
@@ -62,7 +67,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _CLAUSE_END = re.compile(r"[.,;:!?()\n\d]")
 _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
 _THAN_BEFORE = re.compile(
-    r" than (?:before|last|previously|in \d|(?:the|an?) (?:previous |prior )?(?:year|month|quarter|week)\b)"
+    r" than (?:before|last|previously|in \d|(?:\w+ ){1,3}(?:earlier|before|ago)\b"
+    r"|(?:the|an?) (?:previous |prior )?(?:year|month|quarter|week)\b)"
 )
 _NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": of two that are compared, or the lower part
 _BEFORE_DATES = re.compile(
@@ -79,7 +85,9 @@ _PART = re.compile(
     r"\b(?:(early|mid|late)[- ](?:in )?|(?:the )?(start|beginning|middle|end|close) of )$", re.IGNORECASE
 )
 _PART_NAMES = by_word({"early": "early|start|beginning", "mid": "mid|middle", "late": "late|end|close"})
-_LAST_WORDS = frozenset({*_BEFORE_AMOUNTS, *_JOINING, *_INTRANSITIVE, *_SIDES})
+_NO_MOVES = ("make", "makes", "made", "making", "take", "takes", "took", "taken", "taking")  # "made up 3%"
+_FROM_TO = re.compile(r"\b(\w+)(?: \w+)? from [^.;:!?\n]{1,40} to $")
+_LAST_WORDS = frozenset({"from", *_BEFORE_AMOUNTS, *_JOINING, *_INTRANSITIVE, *_SIDES})
 _FIRST_WORDS = frozenset({*_ADJECTIVES, *_CHANGES, *_BALANCES, *_SIDES, "above", "below"})
 _LIFE_EVENTS = {
     word: event for event in ("birth", "death") for word in TABLES["things"]["events"][event].split("|")
@@ -106,6 +114,9 @@ def trend_of(text: str, number: Number) -> Trend:
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
         return Trend(level[1])
     before = text[max(0, number.start - _REACH) : number.start]
+    if before.endswith("to ") and (span := _FROM_TO.search(before)):
+        move = _move(span[1].lower())
+        return Trend(f"{move} to") if move else Trend.NONE
     if _last_word(before) in _LAST_WORDS or before.endswith("ly "):
         words = [word.lower() for word in _WORD.findall(_CLAUSE_END.split(before)[-1])]
         if trend := _said_before(words, number.kind):
@@ -159,6 +170,20 @@ def lifespan(text: str, number: Number) -> Number:
     return changed(number, parts=(changed(first, trend=Trend.BIRTH), changed(last, trend=Trend.DEATH)))
 
 
+def from_to(text: str, number: Number) -> Number:
+    """ "Rose from 5% to 7%" with a rise from and a rise to as its parts."""
+    is_span = number.form is Form.RANGE and number.kind in _KINDS and len(number.parts) == 2
+    if not is_span or not text.startswith(("from ", "From "), number.start):
+        return number
+    words = _WORD.findall(_CLAUSE_END.split(text[max(0, number.start - _REACH) : number.start])[-1])
+    move = next(filter(None, (_move(word.lower()) for word in reversed(words[-2:]))), "")
+    if not move:
+        return number
+    trends = (f"{move} from", f"{move} to")
+    parts = (changed(one, trend=Trend(said)) for one, said in zip(number.parts, trends, strict=True))
+    return changed(number, parts=tuple(parts))
+
+
 def _side_of_date(text: str, number: Number) -> Trend:
     """Whether something is before or after a day, or early or late in a year.
 
@@ -185,13 +210,18 @@ def _last_word(before: str) -> str:
 def _said_before(words: list[str], kind: Kind) -> Trend:
     """From the last word on: "fell", "fell sharply by", "a fall in sales of", "loss for the year was"."""
     is_to = is_moved = False
+    is_share = kind in (Kind.PERCENT, Kind.PERCENTAGE_POINT)
     while words and (words[-1] in _BEFORE_AMOUNTS or words[-1].endswith("ly")):
         is_to = is_to or words[-1] == "to"
         is_moved = is_moved or words[-1] in ("to", "by")
         words.pop()
     if not words:
         return Trend.NONE
-    is_side = words[-1] in _SIDES and (is_moved or len(words) == 1 or words[-2] in _BEFORE_SIDES)
+    if words[-1] == "from":
+        move = next(filter(None, map(_move, reversed(words[-3:-1]))), "")
+        return Trend(f"{move} from") if move else Trend.NONE
+    is_side = words[-1] in _SIDES and (is_moved or len(words) == 1 or words[-2] in _BEFORE_SIDES or is_share)
+    is_side = is_side and (len(words) == 1 or words[-2] not in _NO_MOVES)
     if move := _INTRANSITIVE.get(words[-1]) or (_SIDES[words[-1]] if is_side else ""):
         return Trend(f"{move} {'to' if is_to else 'by'}")
     if is_moved and (moved := next(filter(None, map(_MOVING.get, words[-_MOST_MOVED:])), None)):
@@ -204,6 +234,11 @@ def _said_before(words: list[str], kind: Kind) -> Trend:
         if kind is Kind.MONEY and (balance := _BALANCES.get(word)):
             return Trend(balance)
     return Trend.NONE
+
+
+def _move(word: str) -> str:
+    """ "rise" or "fall", as a verb or a place says it."""
+    return _INTRANSITIVE.get(word) or _MOVING.get(word) or _SIDES.get(word, "")
 
 
 def _said_behind(text: str, number: Number) -> Trend:

@@ -18,12 +18,13 @@ from decimal import Decimal
 from reward.claims.numbers import cardinal
 from reward.claims.numbers.cardinal import ORDINALS, PARTS, Cardinal, Run, WordNumber, of_a_scale, scaled_by
 from reward.claims.numbers.digits import fraction
+from reward.claims.numbers.units import unit_at
 from reward.claims.numbers.vocabulary import either
 
 _BEGIN = cardinal.NUMBER_WORDS - {"quarter", *cardinal.PLURAL_PARTS, *cardinal.OF_SCALE}
 FIRST_WORDS = frozenset(_BEGIN | {"quarter", "a", "an"})  # of `STARTS`
 STARTS = (
-    rf"{either(_BEGIN)}(?![^\W_])|quarter(?=[ ]of[ ]a[ ]{either(cardinal.SCALES)})"
+    rf"{either(_BEGIN)}(?![^\W_])|quarter(?=[ ]of[ ](?:an[ ]hour|a[ ]{either(cardinal.SCALES)}))"
     rf"|an?(?=[\x20\u00a0-]{either(cardinal.OF_SCALE | {*PARTS} - cardinal.PLURAL_PARTS)}(?![^\W_]))"
 )
 _DETERMINER = re.compile(
@@ -63,7 +64,13 @@ def words_at(text: str, at: int) -> WordNumber | None:
     if first == "half":
         return _half(run)
     if first == "quarter":
-        return of_a_scale(run, 1, fraction(1, 4), "quarter")
+        of_a_unit = run.word(1) == "of" and run.word(2) in ("a", "an")
+        part = (
+            WordNumber(fraction(1, 4), Decimal(0), run.end(3), weak=True, needs_unit=True)
+            if of_a_unit
+            else None
+        )
+        return of_a_scale(run, 1, fraction(1, 4), "quarter") or part
     if first in ("a", "an"):
         return _with_article(run)
     if first in ORDINALS or first in cardinal.SCALE_ORDINALS:
@@ -102,7 +109,7 @@ def _with_article(run: Run) -> WordNumber | None:
     by = text[max(0, run.start - 3) : run.start].lower() == "by "  # "fell by a third"
     if not by and part not in ("quarter", "half") and _RANK.match(text, end):
         return None
-    needs_unit = run.word(2) == "of" and run.word(3) in ("a", "an")
+    needs_unit = run.word(2) == "of" and run.word(3) in ("a", "an") and unit_at(text, run.end(4)) is not None
     is_amount = part == "quarter" and _OF_AN_AMOUNT.match(text, end) is not None
     weak = needs_unit or (part in ("half", "quarter") and not is_amount)
     return WordNumber(value, Decimal(0), run.end(4) if needs_unit else end, weak=weak, needs_unit=needs_unit)
