@@ -54,7 +54,7 @@ def test_the_words_beside_a_number_tell_its_trend(text: str, trend: Trend) -> No
         ("Pay before 3 May.", "Payments after 3 May are rejected.", "Pay after 3 May."),
         ("It rose from 14% to 19%.", "It went up from 14%, to 19%.", "It dropped from 19% to 14%."),
         (
-            "Anna Low (1 May 1920 in Ulm – 1944) sang.",
+            "Anna Low (1 May 1920 in Ulm - 1944) sang.",
             "She was born on 1 May 1920.",
             "She died on 1 May 1920.",
         ),
