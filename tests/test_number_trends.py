@@ -90,6 +90,7 @@ def test_an_opposite_trend_is_refuted(document: str, right: str, wrong: str) -> 
         ("Some 112 branches closed.", "More than a hundred branches.", "More than two hundred branches."),
         ("The third phase begins.", "Phase 3 begins.", "Phase 4 begins."),
         ("There was one abstention.", "There was 1 abstention.", "There was 1 absence."),
+        ("A survivor said that 14 survivors came.", "14 survivors came.", "1 survivor came."),
         ("Q2 2024 is published on 14 August 2024.", "Q2 2024, on 14 August.", "Q3 2024 is published."),
     ],
 )

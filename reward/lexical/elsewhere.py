@@ -64,7 +64,7 @@ class Elsewhere:
             _hold(document, known) and _hold(document, names) for document in self._documents
         ):
             return ""
-        if not is_known and not any(_are_relatives(known[0], name) for name in names):
+        if not is_known and not all(any(_are_relatives(one, name) for name in names) for one in known):
             return ""
         return known[0].text
 

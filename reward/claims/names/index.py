@@ -183,9 +183,8 @@ class Index(Text):
 
     def _is_linked(self, first: int, last: int) -> bool:
         """Whether words stand in another order because of an "of" or a comma."""
-        if self.text.startswith(
-            ",", self.tokens[last - 1].end
-        ):  # "Curie, Marie", but not "Adams, John Brown"
+        # "Curie, Marie" and "Sánchez Molina, Lucía", but not "Adams, John Brown"
+        if self.text.startswith(",", self.tokens[last - 1].end):
             follows = last + 1 < len(self.tokens) and self.tokens[last + 1].capital
             return not (follows and self.gap(last, 1) == " ")
         return any(token.word in LINKS for token in self.tokens[first:last])

@@ -214,6 +214,9 @@ class Numbers(ClaimKind):
         thing = _THING.match(response, mention.end)
         if thing is None or mention.approximate:
             return False
+        things = things_behind(response, mention)
+        if things and self.lookup(self.query.documents).counts_otherwise(mention, things):
+            return False  # "A survivor said so; 14 survivors were found."
         one = re.compile(rf"\b(?:one|an?|a single) {re.escape(thing[1].lower())}\b")
         return any(one.search(document.text.lower()) for document in self.query.documents)
 
