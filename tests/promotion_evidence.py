@@ -8,10 +8,10 @@ from typing import Any
 
 from orchestration.promotion.records import Contest, Evidence
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
-from pipeline.evaluate.plan import digest
 from pipeline.evaluate.results import BenchmarkFigures, Counts, ItemResult, JudgedGeneration, Manifest
-from pipeline.evaluate.statistics import HUMAN, JUDGE, OVERALL, MacroAverage, judge_agreement
+from pipeline.statistics import HUMAN, JUDGE, OVERALL, MacroAverage, judge_agreement
 from reward.offline.files import file_sha256
+from reward.provenance import json_sha256
 from reward.types import Outcome, Verdict
 
 CANDIDATE, CHAMPION = "c" * 64, "a" * 64
@@ -113,7 +113,7 @@ def _whole(
         model="tested",
         judge="judge",
         settings=told,
-        settings_sha256=digest(told),
+        settings_sha256=json_sha256([told]),
         benchmarks={name: _figures(name, items[name], counts) for name in items},
         average=average,
     )

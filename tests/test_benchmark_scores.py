@@ -9,7 +9,7 @@ from pipeline.evaluate.benchmark import Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.benchmarks.contextual_judge_bench import POSITIVE_FIRST, POSITIVE_SECOND
 from pipeline.evaluate.majority import Judgement, majority
-from pipeline.evaluate.statistics import ItemScores
+from pipeline.statistics import ItemScores
 from tests.benchmark_files import item_scores, items_of
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.evaluate.compare import choose_best
 from pipeline.evaluate.results import read_manifest
-from pipeline.evaluate.statistics import OVERALL, by_slice, estimates, macro_average
 from pipeline.evaluate.track import metrics_of
+from pipeline.statistics import OVERALL, by_slice, estimates, macro_average
 from tests.promotion_evidence import evidence, write_evidence
 
 

@@ -32,7 +32,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluated]:
     run_evaluation(other)
     model.model += ATTACK
     job = small_job(folder / "out", model, judge, cache=False)
-    manifest = run_evaluation(job).manifest
+    manifest = run_evaluation(job)[0]
     assert manifest is not None
     yield job, manifest, other.out
     model.close()

@@ -13,7 +13,7 @@ pytest.importorskip("inspect_ai")
 from pipeline.evaluate.plan import AuditKind, EvaluationJob, Stage
 from pipeline.evaluate.results import Counts, read_all_results, read_manifest
 from pipeline.evaluate.run import run_evaluation
-from pipeline.evaluate.statistics import Estimate
+from pipeline.statistics import Estimate
 from reward.config import AuditConfig
 from reward.offline.files import only_writer
 from tests.benchmark_files import FOLDERS
@@ -42,8 +42,8 @@ def primary_of(job: EvaluationJob) -> Estimate:
 def test_everything_is_asked_once_as_the_paper_samples(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
-    outcome = run_evaluation(small_job(tmp_path / "out", model, judge, cache=False))
-    assert (len(model.bodies), len(judge.bodies), outcome.num_tokens) == (24, 24, 48 * 36)
+    _, num_tokens = run_evaluation(small_job(tmp_path / "out", model, judge, cache=False))
+    assert (len(model.bodies), len(judge.bodies), num_tokens) == (24, 24, 48 * 36)
     assert sorted(body["seed"] for body in model.bodies) == sorted([0, 1, 2, 3] * 6)
     first = model.bodies[0]
     sampled = {key: first[key] for key in ("n", "temperature", "top_p", "top_k", "max_tokens")}
@@ -56,8 +56,8 @@ def test_everything_is_asked_once_as_the_paper_samples(
 
 def test_figures_follow_from_the_judgements(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
     job = small_job(tmp_path / "out", model, judge)
-    outcome = run_evaluation(job)
-    assert outcome.manifest == read_manifest(job.out)
+    manifest, _ = run_evaluation(job)
+    assert manifest == read_manifest(job.out)
     items = items_of(job)
     shares = [
         sum(bool(one.judgement and one.judgement.passed) for one in item.generations) / 4 for item in items
@@ -76,17 +76,17 @@ def test_a_second_run_asks_nothing_and_changes_nothing(
     job = small_job(tmp_path / "out", model, judge)
     first = run_evaluation(job)
     before, asked = figures(job.out), len(model.bodies) + len(judge.bodies)
-    assert run_evaluation(job).manifest == first.manifest
+    assert run_evaluation(job)[0] == first[0]
     assert (figures(job.out), len(model.bodies) + len(judge.bodies)) == (before, asked)
 
 
 def test_the_two_stages_can_run_apart(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
     whole = run_evaluation(small_job(tmp_path / "whole", model, judge))
     apart = small_job(tmp_path / "out", model, None, only=Stage.GENERATE)
-    assert run_evaluation(apart).manifest is None and not apart.results_path.exists()
+    assert run_evaluation(apart)[0] is None and not apart.results_path.exists()
     model.close()
     later = run_evaluation(small_job(tmp_path / "out", model, judge, only=Stage.JUDGE))
-    assert later.manifest is not None and whole.manifest is not None
+    assert later[0] is not None and whole[0] is not None
     assert (tmp_path / "out" / QUESTIONS / "items.jsonl").read_bytes() == (
         tmp_path / "whole" / QUESTIONS / "items.jsonl"
     ).read_bytes()
@@ -288,7 +288,7 @@ def test_given_answers_measure_the_judge_against_people(
 ) -> None:
     sources = {name: FOLDERS[name] for name in ("ragtruth", "ragtruth_judge")}
     job = small_job(tmp_path / "out", model, judge, benchmarks=sources, limit=3)
-    manifest = run_evaluation(job).manifest
+    manifest = run_evaluation(job)[0]
     assert manifest is not None and len(model.bodies) == 12
     calibration = manifest.benchmarks["ragtruth_judge"]
     assert calibration.is_calibration and list(manifest.measured) == ["ragtruth"]

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from pipeline.evaluate.statistics import (
+from pipeline.statistics import (
     HUMAN,
     JUDGE,
     Estimate,

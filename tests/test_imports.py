@@ -45,6 +45,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/launch/ray_worker.py",
     "pipeline/launch/worker.py",
     "pipeline/models/convert.py",
+    "pipeline/models/weights.py",
     "pipeline/warmup/prepare.py",
     "pipeline/warmup/worker.py",
     "pipeline/training/canary.py",
@@ -199,7 +200,7 @@ ROOMS = {
     """,
     "pipeline": """
         atomic container orphans ports cpu redaction artifacts models settings record data worlds tiny rows
-        estimate evaluate lineage training launch train warmup demo
+        estimate statistics evaluate lineage training launch train warmup demo
     """,
     "orchestration": """
         promotion registry terminal inspect doctor settings retrain schedule serving commands cli

@@ -14,10 +14,10 @@ from pipeline.artifacts.address import Artifact
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_garbage
-from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.publish import collect, publish_run, read_lineage
 from pipeline.lineage.record import look_around, note_surroundings, read_surroundings
 from pipeline.lineage.show import NOT_RECORDED, commands, render_html, tree_of, write_recipe
+from pipeline.models.weights import weights_sha256
 from pipeline.record.run import RunState
 from pipeline.settings.recipe import load_recipe
 from reward.roles.prompts import load_prompts

@@ -6,7 +6,7 @@ import pytest
 
 from bench.promotion import bounds, draw, promoted
 from orchestration.promotion.policy import GatePolicy
-from pipeline.evaluate.statistics import ItemScores, paired_difference
+from pipeline.statistics import ItemScores, paired_difference
 
 POLICY = GatePolicy()
 NUM = 2_000

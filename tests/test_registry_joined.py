@@ -9,7 +9,7 @@ from mlflow import MlflowClient
 
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
-from pipeline.evaluate.weights import weights_sha256
+from pipeline.models.weights import weights_sha256
 from pipeline.record.tracking import start_mlflow_run
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run

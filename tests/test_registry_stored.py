@@ -32,10 +32,10 @@ from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_garbage, remove
-from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.publish import publish_record, publish_run, read_lineage
 from pipeline.lineage.show import render_html
 from pipeline.models.cache import Origin
+from pipeline.models.weights import weights_sha256
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
 from tests.memory_registry import MemoryRegistry as DecidedRegistry

@@ -14,8 +14,8 @@ pytest.importorskip("inspect_ai")
 from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.evaluate.plan import EvaluationJob
 from pipeline.evaluate.run import run_evaluation
-from pipeline.evaluate.statistics import ItemScores, by_slice, estimates
 from pipeline.evaluate.tasks.scorers import item_scores
+from pipeline.statistics import ItemScores, by_slice, estimates
 from reward.config import AuditConfig
 from reward.offline.ragtruth import CHECKS
 from tests.benchmark_files import FOLDERS
@@ -101,7 +101,7 @@ def test_figures_and_intervals_are_those_of_before(
             "audit_settings": AuditConfig(checks=CHECKS if name == "ragtruth" else ()),
         }
     )
-    manifest = run_evaluation(job).manifest
+    manifest = run_evaluation(job)[0]
     assert manifest is not None
     ours = manifest.benchmarks[name].estimates
     assert digest(manifest.benchmarks[name].model_dump(mode="json")["estimates"]) == FIGURES[name, style]

@@ -162,13 +162,13 @@ def _evaluate(
         read_manifest(compared)  # before anything is spent
     console, files = output_console(), [job.results_path]
     viewer = html.with_name(f"{html.stem}-items") if html else None  # Inspect's, with the logs
+    display = "rich" if console.is_terminal else "none"
     try:
-        outcome = run_evaluation(job, display="rich" if console.is_terminal else "none", bundle=viewer)
+        manifest, num_tokens = run_evaluation(job, display=display, bundle=viewer)
     except KeyboardInterrupt:
         fail(f"stopped; {job.out} keeps what is done, and the same command goes on", code=130)
-    manifest = outcome.manifest
     if manifest is None:
-        print(f"{outcome.num_tokens:,} tokens; {job.out} keeps the answers, and --only judge goes on")
+        print(f"{num_tokens:,} tokens; {job.out} keeps the answers, and --only judge goes on")
         return
     comparison = compare(job.out, compared) if compared is not None else None
     print_manifest(manifest, comparison, console)
@@ -185,5 +185,5 @@ def _evaluate(
 
         run_id = log_evaluation(mlflow, job, manifest, page=html, run_id=mlflow_run)
         print(f"MLflow run {run_id} at {mlflow}")
-    print(f"{outcome.num_tokens:,} tokens in this run: {', '.join(str(file) for file in files)}")
+    print(f"{num_tokens:,} tokens in this run: {', '.join(str(file) for file in files)}")
     print(f"Every item: inspect view --log-dir {log_dir}")

@@ -17,7 +17,7 @@ from statistics import fmean
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import Contest, Evidence, GateResult, GateState, by_interval, ends_of
 from pipeline.evaluate.results import ItemResult
-from pipeline.evaluate.statistics import ItemScores, estimates, paired_difference
+from pipeline.statistics import ItemScores, estimates, paired_difference
 from reward.types import Outcome, Verdict
 
 # English phrases of refusals. A champion is measured by the same ones, so only a change of habit counts.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import Contest, Evidence, GateResult, GateState, by_interval, ends_of
 from pipeline.evaluate.results import BenchmarkFigures
-from pipeline.evaluate.statistics import KAPPA, OVERALL
+from pipeline.statistics import KAPPA, OVERALL
 
 _SAME_SETTINGS = ("version", "generation", "num_generations", "judge", "audit", "audit_settings", "limit")
 

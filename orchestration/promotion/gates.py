@@ -9,7 +9,7 @@ from orchestration.promotion.comparable import judge_gate, scored_gate, weights_
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.quality import floor_gate, primary_gate, slices_gate
 from orchestration.promotion.records import Contest, GateReport, GateResult, GateState
-from pipeline.evaluate.plan import digest
+from reward.provenance import json_sha256
 
 Gate = Callable[[Contest, GatePolicy], list[GateResult]]
 
@@ -42,7 +42,7 @@ def run_gates(contest: Contest, policy: GatePolicy) -> GateReport:
     found = [result for name, gate in gates.items() for result in _closed(name, gate, contest, policy)]
     return GateReport(
         gates=tuple(found),
-        policy_sha256=digest(policy.model_dump(mode="json")),
+        policy_sha256=json_sha256([policy.model_dump(mode="json")]),
     )
 
 

@@ -2,7 +2,7 @@
 
 The primary score must be better: the one-sided lower bound at `alpha` lies above `min_difference`. For one
 benchmark it is the bootstrap's over documents; for the average of several the normal one from clustered
-errors (`pipeline/evaluate/statistics.py`).
+errors (`pipeline/statistics.py`).
 
 No slice may be worse by more than a margin (non-inferiority). Each of k slices has a bound at alpha / k
 (Bonferroni; Dunn 1961), so that all that is said of slices holds together with 1 - alpha. For the promotion
@@ -29,7 +29,7 @@ from orchestration.promotion.records import (
     ends_of,
 )
 from pipeline.evaluate.results import ItemResult
-from pipeline.evaluate.statistics import (
+from pipeline.statistics import (
     OVERALL,
     ItemScores,
     PairedDifference,

@@ -13,8 +13,8 @@ from orchestration.registry.mlflow_model import write_mlflow_model
 from orchestration.registry.store import Registry
 from pipeline.artifacts.address import Artifact, OpenStore, environments_store, named_artifact
 from pipeline.artifacts.manifest import MODEL
-from pipeline.evaluate.weights import digest_of_files, refuse_pickles
 from pipeline.lineage.publish import LINEAGE, read_lineage
+from pipeline.models.weights import digest_of_files, refuse_pickles
 
 
 def register_weights(

@@ -12,8 +12,8 @@ from pipeline.artifacts.backend import Advance, no_progress
 from pipeline.artifacts.layout import is_digest
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.results import read_manifest
-from pipeline.evaluate.weights import digest_of_files, refuse_pickles
 from pipeline.lineage.publish import EVALUATION
+from pipeline.models.weights import digest_of_files, refuse_pickles
 
 
 def bring_evidence(reference: str, store: ArtifactStore, *, is_dry: bool = False) -> Evidence:

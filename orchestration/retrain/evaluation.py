@@ -38,8 +38,7 @@ def evaluate(attempt: Attempt) -> StageResult:
     wanted = attempt.request.inputs["weights"]
     if job.weights_sha256 != wanted:
         raise ValueError(f"{job.model.model}: holds other weights than {wanted}; remove the folder")
-    outcome = run_evaluation(job, tell=attempt.tell)
-    manifest, tokens = outcome.manifest, outcome.num_tokens
+    manifest, tokens = run_evaluation(job, tell=attempt.tell)
     assert manifest is not None, "model and judge were asked together"
     attempt.tell(label="evaluated", done=1, total=1, tokens=tokens, now=True)
     counts = [one.counts for one in manifest.benchmarks.values()]

@@ -17,12 +17,11 @@ from orchestration.retrain.records import ParentWeights, Stage, StageResult
 from orchestration.retrain.rows import counted, rows_inputs
 from orchestration.settings.evaluate import EvaluationSettings
 from pipeline.data.prepare import MANIFEST_FILE
-from pipeline.evaluate.plan import digest
-from pipeline.evaluate.weights import weights_sha256
 from pipeline.models.cache import require_model
+from pipeline.models.weights import weights_sha256
 from pipeline.settings.recipe import Recipe, load_recipe
 from reward.offline.files import file_sha256
-from reward.provenance import package_version
+from reward.provenance import json_sha256, package_version
 from reward.roles.prompts import load_prompts
 
 _ELSEWHERE = {"model", "estimate", "tracking"}  # of a recipe: in the key by content, or in none
@@ -45,7 +44,7 @@ class Plan:
     def digest(self) -> str:
         """Of all but the parent."""
         made, policy = (self.code, self.data, _recipe(self.recipe)), self.policy.model_dump(mode="json")
-        return digest(self.job.registry.model, *made, self.evaluation, policy, self.job.parent)
+        return json_sha256([self.job.registry.model, *made, self.evaluation, policy, self.job.parent])
 
     def inputs(
         self,
@@ -93,7 +92,7 @@ class Plan:
                     "version": version["version"],
                     "registered_ms": version["registered_ms"],
                     "evaluation": done[Stage.EVALUATE].outputs["evaluation"],
-                    "policy": digest(self.policy.model_dump(mode="json")),
+                    "policy": json_sha256([self.policy.model_dump(mode="json")]),
                 }
 
 

@@ -16,7 +16,7 @@ from orchestration.registry.server import one_line_errors
 from orchestration.retrain.job import Job
 from orchestration.retrain.records import ParentWeights, Retraining, RetrainingState, Stage, StageStatus
 from orchestration.retrain.transient import PATIENCE_S, patiently
-from pipeline.evaluate.plan import digest
+from reward.provenance import json_sha256
 
 EXPERIMENT = "march-retrain"
 _TAG = "march.retrain."
@@ -148,7 +148,7 @@ def new_retraining(job: Job, given: str, parent: ParentWeights, *, cause: str = 
     """
     now = now_ms()
     return Retraining(
-        id=digest(given, parent.sha256 or parent.uri),
+        id=json_sha256([given, parent.sha256 or parent.uri]),
         given=given,
         parent=parent,
         job=job.name,

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from orchestration.retrain.job import BudgetSettings, Job
 from orchestration.retrain.triggers import Cause
-from pipeline.evaluate.plan import digest
+from reward.provenance import json_sha256
 from reward.types import Record
 
 KEY_DIGITS = 16  # of a key in names of folders and jobs
@@ -127,7 +127,7 @@ class StageProblem(Record):
 
 def stage_key(stage: Stage, inputs: Mapping[str, JsonValue]) -> str:
     """The key of a stage by what decides it; alike for every evaluation, whoever is evaluated."""
-    return digest(stage.result_name, dict(inputs))
+    return json_sha256([stage.result_name, dict(inputs)])
 
 
 def stage_folder(job: Job, stage: Stage, key: str) -> Path:

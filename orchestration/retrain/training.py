@@ -18,9 +18,9 @@ from orchestration.retrain.attempt import Attempt
 from orchestration.retrain.records import ParentWeights, StageResult
 from orchestration.retrain.rows import bring_rows
 from pipeline.atomic import write_atomically
-from pipeline.evaluate.weights import weights_sha256
 from pipeline.lineage.publish import collect
 from pipeline.lineage.record import SURROUNDINGS_FILE
+from pipeline.models.weights import weights_sha256
 from pipeline.record.run import RESULT_FILE
 from pipeline.record.tracking import RUN_FILE, STEPS_FILE, read_steps
 

@@ -24,8 +24,8 @@ from orchestration.schedule.drift import Drift, DriftState, lines_of, look_at, r
 from orchestration.schedule.past import Past, read_past
 from pipeline.artifacts.store import files_of
 from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest
-from pipeline.evaluate.plan import digest
 from reward.offline.files import file_sha256
+from reward.provenance import json_sha256
 from reward.types import Record
 
 
@@ -207,7 +207,7 @@ def _path_digest(path: Path) -> str | None:
         return Manifest.model_validate_json((path / MANIFEST_FILE).read_bytes()).rows_sha256
     if not path.is_dir() or (path / ROWS_FILE).exists():
         return None  # rows without a manifest are being written
-    return digest({name: file_sha256(file) for name, file in files_of(path).items()})
+    return json_sha256([{name: file_sha256(file) for name, file in files_of(path).items()}])
 
 
 def _drift(settings: DriftSettings, folder: Path, past: Past, now: float) -> tuple[Trigger, dict[str, int]]:

@@ -116,12 +116,12 @@ def benchmark_paths(texts: Sequence[str]) -> dict[str, str]:
 def _model(model: str, model_name: str | None) -> tuple[SamplerConfig, str | None]:
     """How the model is sampled, and what its weights are when they lie here."""
     if model.startswith(_MLFLOW_SCHEMES):
-        from pipeline.evaluate.track import fetch_model
+        from pipeline.models.weights import fetch_model
 
         model = str(fetch_model(model))
     config, folder = audit_sampler(model, model_name), Path(model)
     if config.kind != "vllm" or not folder.is_dir():
         return config, None
-    from pipeline.evaluate.weights import weights_sha256
+    from pipeline.models.weights import weights_sha256
 
     return config, weights_sha256(folder)

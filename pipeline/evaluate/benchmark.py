@@ -33,7 +33,7 @@ from pipeline.evaluate.benchmarks.prompts import (
     pick_shots,
 )
 from pipeline.evaluate.majority import Judgement, Scores, majority_scores
-from pipeline.evaluate.statistics import Estimate, ItemScores, estimates
+from pipeline.statistics import Estimate, ItemScores, estimates
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.types import RagQuery, Record

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.evaluate.results import Manifest, read_all_results, read_manifest
-from pipeline.evaluate.statistics import (
+from pipeline.statistics import (
     KAPPA,
     OVERALL,
     Figure,

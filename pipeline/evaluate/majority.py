@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -30,57 +30,36 @@ class Judgement(Record):
     reason: str = Field(default="", description="The judge's explanation, for people.")
 
 
-@dataclass(frozen=True)
-class Majority:
-    """What the generations of one prompt come to. Example: 4 of 7 passed, one unjudged: passed."""
+class Majority(NamedTuple):
+    """What the generations of one prompt come to; no verdict where fewer than half of them were judged."""
 
-    num_passed: int
-    num_judged: int
-    num_generations: int
+    passed: float | None  # 1 if more than half of the judged passed, else 0
+    tie: float | None  # 1 if exactly half of the judged passed, else 0
+    mean: float | None  # the share that passed of the judged
+    unjudged: float | None  # the share that could not be judged
 
-    @property
-    def passed(self) -> float | None:
-        """1 if more than half of the judged passed, else 0; None where fewer than half could be judged."""
-        if not self.num_judged or 2 * self.num_judged < self.num_generations:
-            return None
-        return float(2 * self.num_passed > self.num_judged)
 
-    @property
-    def tie(self) -> float | None:
-        """1 if exactly half of the judged passed, else 0; None where there is no verdict."""
-        return None if self.passed is None else float(2 * self.num_passed == self.num_judged)
-
-    @property
-    def mean(self) -> float | None:
-        """The share that passed of the judged, what one generation is expected to score."""
-        return share(self.num_passed, self.num_judged)
-
-    @property
-    def unjudged(self) -> float | None:
-        """The share of the generations that could not be judged."""
-        return share(self.num_generations - self.num_judged, self.num_generations)
+def counted(num_passed: int, num_judged: int, num_generations: int) -> Majority:
+    """The majority by counts. Example: 4 of 7 passed, one unjudged: passed."""
+    is_decided = bool(num_judged) and 2 * num_judged >= num_generations
+    return Majority(
+        passed=float(2 * num_passed > num_judged) if is_decided else None,
+        tie=float(2 * num_passed == num_judged) if is_decided else None,
+        mean=share(num_passed, num_judged),
+        unjudged=share(num_generations - num_judged, num_generations),
+    )
 
 
 def majority(judged: Sequence[Judgement | None]) -> Majority:
-    """Counts the judgements of the generations of one prompt; None: no reply could be read."""
+    """The majority of the judgements of the generations of one prompt; None: no reply could be read."""
     judgements = [one for one in judged if one is not None]
-    return Majority(sum(one.passed for one in judgements), len(judgements), len(judged))
+    return counted(sum(one.passed for one in judgements), len(judgements), len(judged))
 
 
 def majority_scores(judged: Sequence[Judgement | None], primary: str) -> dict[str, float | None]:
-    """The scores that every judged benchmark has, from the judgements of one prompt's generations.
-
-    Returns:
-        The verdict under the name `primary`, the mean over the generations as `{primary}_mean`, and the
-        shares `tie` and `unjudged`, which are counted and are no quality.
-    """
-    found = majority(judged)
-    return {
-        primary: found.passed,
-        f"{primary}_mean": found.mean,
-        "tie": found.tie,
-        "unjudged": found.unjudged,
-    }
+    """The scores that every judged benchmark has; `tie` and `unjudged` are counted and are no quality."""
+    passed, tie, mean, unjudged = majority(judged)
+    return {primary: passed, f"{primary}_mean": mean, "tie": tie, "unjudged": unjudged}
 
 
 def means(measured: Sequence[Scores]) -> dict[str, float | None]:
@@ -104,7 +83,7 @@ def numeric_scores(auditor: str, verdicts: Sequence[Verdict]) -> dict[str, float
     audited = [verdict for verdict in verdicts if verdict.outcome is not Outcome.UNSCORED]
     claims = Counter(claim.state for verdict in audited for claim in verdict.claims)
     num_decided = claims.total() - claims[ClaimState.FAILED]
-    with_numbers = Majority(counts[Outcome.SUPPORTED], len(audited) - num_silent, len(verdicts) - num_silent)
+    with_numbers = counted(counts[Outcome.SUPPORTED], len(audited) - num_silent, len(verdicts) - num_silent)
     name = f"numeric_{auditor}"
     return {
         name: with_numbers.passed,

@@ -6,8 +6,6 @@ or of other files is never taken for it.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +17,7 @@ from pydantic import Field, JsonValue
 from pipeline.evaluate.benchmark import Benchmark, Item, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
 from reward.config import AuditConfig, LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings, Settings
-from reward.provenance import package_version
+from reward.provenance import json_sha256, package_version
 from reward.samplers import Message
 
 RESULTS_FILE, ITEMS_FILE = "results.json", "items.jsonl"
@@ -120,16 +118,17 @@ class PlannedBenchmark:
 
     def sha256(self, items: Sequence[Item]) -> str:
         """Of items and the benchmark's prompts."""
-        return digest(self.benchmark.card.prompt_digest, [item.model_dump(mode="json") for item in items])
+        return json_sha256(
+            [self.benchmark.card.prompt_digest, [item.model_dump(mode="json") for item in items]]
+        )
 
     def version(self, stage: Stage) -> str:
         """Digest of everything but the limit that decides what a stage makes of it."""
         settings = self.job.settings(is_judged=self.is_judged)
         names = _GENERATING if stage is Stage.GENERATE else (*_GENERATING, *_JUDGING)
         model = self.job.weights_sha256 or self.job.model.model
-        return digest(
-            model, self.style.value, self.sha256(self.items), {name: settings[name] for name in names}
-        )
+        made_by = {name: settings[name] for name in names}
+        return json_sha256([model, self.style.value, self.sha256(self.items), made_by])
 
 
 def make_plan(
@@ -181,8 +180,3 @@ def expect(one: PlannedBenchmark) -> tuple[Requests, Requests]:
 
 def _tokens(chat: Sequence[Message]) -> float:
     return sum(len(message["content"]) for message in chat) / CHARS_PER_TOKEN
-
-
-def digest(*parts: JsonValue) -> str:
-    """SHA-256 of values, as JSON with sorted keys."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -24,7 +24,7 @@ from rich.text import Text
 from pipeline.evaluate.compare import Choice, Comparison, figure_lines
 from pipeline.evaluate.plan import PlannedBenchmark, expect
 from pipeline.evaluate.results import Manifest
-from pipeline.evaluate.statistics import OVERALL, Estimate, Figure, PairedDifference
+from pipeline.statistics import OVERALL, Estimate, Figure, PairedDifference
 from reward.offline.page import render_page
 from reward.offline.terminal import plain_table
 

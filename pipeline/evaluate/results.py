@@ -13,8 +13,8 @@ from pydantic import Field, JsonValue, ValidationError
 
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
 from pipeline.evaluate.majority import Judgement
-from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, PlannedBenchmark, digest
-from pipeline.evaluate.statistics import (
+from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, PlannedBenchmark
+from pipeline.statistics import (
     OVERALL,
     Estimate,
     ItemScores,
@@ -24,6 +24,7 @@ from pipeline.evaluate.statistics import (
 )
 from reward.offline.files import file_sha256, replace_file
 from reward.offline.rows import read_records
+from reward.provenance import json_sha256
 from reward.types import Record, Verdict
 
 
@@ -119,7 +120,7 @@ def write_results(
         model=job.model.model,
         judge=job.judge.model if job.judge else None,
         settings=settings,
-        settings_sha256=digest(settings),
+        settings_sha256=json_sha256([settings]),
         benchmarks=benchmarks,
         average=macro_average(primary) if primary else None,
     )

@@ -56,21 +56,13 @@ from reward.offline.resume import FINAL_REASONS
 _TOO_LONG = "model_length"  # Inspect's word for a prompt that does not fit
 
 
-@dataclass
-class Outcome:
-    """How a run ended."""
-
-    manifest: Manifest | None = None  # None where the judge is still to be asked
-    num_tokens: int = 0  # paid for in this run, to model and judge
-
-
 def run_evaluation(
     job: EvaluationJob,
     *,
     tell: Callable[..., None] = lambda **_: None,
     display: str = "none",
     bundle: Path | None = None,
-) -> Outcome:
+) -> tuple[Manifest | None, int]:
     """Evaluates a model, or goes on with it.
 
     Args:
@@ -79,21 +71,23 @@ def run_evaluation(
         display: How Inspect shows progress, such as "rich".
         bundle: Folder for the judged logs with Inspect's viewer, as a static site.
 
+    Returns:
+        The figures, None where the judge is still to be asked; and the tokens of this run, model and judge.
+
     Raises:
         FileNotFoundError: a benchmark's files are not there.
         ValueError: a row or a setting cannot be used, or a server does not answer. What was done is kept.
     """
-    planned, outcome = make_plan(job), Outcome()
+    planned = make_plan(job)
     with only_writer(job.out / ".lock", what="evaluation"):
         sets = _Sets(job, planned, tell, display)
-        if job.only is not Stage.JUDGE:
-            outcome.num_tokens += sets.generate()
-        if job.only is not Stage.GENERATE:
-            outcome.num_tokens += sets.judge(bundle)
-            judged = _newest_logs(planned, Stage.JUDGE)
-            found = {one.name: _read_log(one, judged[one.name]) for one in planned}
-            outcome.manifest = write_results(planned, found)
-        return outcome
+        num_tokens = 0 if job.only is Stage.JUDGE else sets.generate()
+        if job.only is Stage.GENERATE:
+            return None, num_tokens
+        num_tokens += sets.judge(bundle)
+        judged = _newest_logs(planned, Stage.JUDGE)
+        found = {one.name: _read_log(one, judged[one.name]) for one in planned}
+        return write_results(planned, found), num_tokens
 
 
 @dataclass(frozen=True)
@@ -133,7 +127,7 @@ class _Sets:
         options: dict[str, Any] = {"bundle_dir": str(bundle), "bundle_overwrite": True} if bundle else {}
         if job.judge is not None:
             models.append(served_model(job.judge, "judge", self._on_request("judging", self.planned)))
-            options["model_roles"] = {ROLE: _as_model(models[1])}
+            options["model_roles"] = {ROLE: Model(models[1], GenerateConfig())}
         return self._run(Stage.JUDGE, tasks, models, job.concurrency, **options)
 
     def _task(self, one: PlannedBenchmark, stage: Stage, **options: Any) -> Task:
@@ -168,7 +162,7 @@ class _Sets:
             _, logs = eval_set(
                 tasks,
                 str(self.job.log_dir(stage)),
-                model=_as_model(models[0]),
+                model=Model(models[0], GenerateConfig()),
                 limit=self.job.limit,
                 max_samples=max_samples,
                 max_connections=max_samples,
@@ -191,11 +185,6 @@ class _Sets:
             if one.down is not None:
                 raise one.down
         return sum(one.num_tokens for one in models)
-
-
-def _as_model(served: ServedModel) -> Model:
-    """As Inspect takes it. Where it runs is no argument, as that decides no figure."""
-    return Model(served, GenerateConfig())
 
 
 def _newest_logs(planned: Sequence[PlannedBenchmark], stage: Stage) -> dict[str, EvalLog]:

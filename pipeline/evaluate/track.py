@@ -16,7 +16,6 @@ from pathlib import Path
 from pipeline.evaluate.compare import figure_lines
 from pipeline.evaluate.plan import ITEMS_FILE, EvaluationJob
 from pipeline.evaluate.results import Manifest
-from pipeline.evaluate.weights import refuse_pickles
 from pipeline.record.tracking import reached, start_mlflow_run
 from reward.offline.files import file_sha256, replace_file
 
@@ -64,31 +63,6 @@ def log_evaluation(
             client.set_terminated(target)
     replace_file(path, json.dumps({**wanted, "run_id": target}, indent=2) + "\n")
     return target
-
-
-def fetch_model(uri: str) -> Path:
-    """Downloads a model of MLflow's registry or of a run; returns its folder.
-
-    Args:
-        uri: As MLflow's download knows it.
-
-    Raises:
-        ValueError: it cannot be had, holds no Hugging Face model, or one in pickles.
-    """
-    from mlflow.artifacts import download_artifacts
-    from mlflow.exceptions import MlflowException
-
-    try:
-        folder = Path(download_artifacts(artifact_uri=uri))
-    except (MlflowException, OSError) as error:
-        problem = " ".join(str(error).split())
-        raise ValueError(f"{uri}: {problem:.200}; fix the URI, or set MLFLOW_TRACKING_URI") from error
-    configs = sorted(folder.rglob("config.json"), key=lambda path: len(path.parts))
-    if not configs:
-        raise ValueError(f"{uri}: holds no Hugging Face model (config.json); give the path of one within it")
-    folder = configs[0].parent
-    refuse_pickles(uri, (path.name for path in folder.rglob("*") if path.is_file()))
-    return folder
 
 
 def metrics_of(manifest: Manifest) -> dict[str, float]:

@@ -14,10 +14,10 @@ from pipeline.artifacts.store import ArtifactStore
 from pipeline.data.prepare import Manifest as DataManifest
 from pipeline.data.prepare import read_manifest as read_data_manifest
 from pipeline.evaluate.results import read_manifest as read_evaluation
-from pipeline.evaluate.weights import digest_of_files, weights_sha256
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord, read_surroundings
 from pipeline.lineage.show import render_html, tree_of
 from pipeline.models.cache import read_origin
+from pipeline.models.weights import digest_of_files, weights_sha256
 from pipeline.record.run import RESULT_FILE, RunState
 from pipeline.record.tracking import RUN_FILE, link_lineage, read_steps
 from reward.roles.prompts import load_prompts

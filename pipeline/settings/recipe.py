@@ -8,8 +8,6 @@ cross-field rule that OpenRLHF would silently break is checked here (`docs/decis
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from pathlib import Path
 from typing import Literal, Self
@@ -29,6 +27,7 @@ from pipeline.settings.tree import explain, read_tree, recipe_file, with_preset
 from pipeline.settings.warmup import WarmupSettings
 from reward.assignments import assign
 from reward.config import AuditConfig, SamplerConfig, Settings, Structured
+from reward.provenance import json_sha256
 from reward.types import Role
 
 TINY_POLICY = Path(__file__).parents[1] / "tiny" / "checkpoint"
@@ -326,7 +325,7 @@ class Recipe(Settings):
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of the merged recipe, without what a training does not read."""
         settings = self.model_dump(mode="json", exclude=NOT_TRAINED_BY)
-        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+        return json_sha256(settings)
 
 
 def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe:

@@ -24,6 +24,7 @@ from pipeline.settings.recipe import Recipe
 from pipeline.warmup.demonstrations import Demonstration, Lesson, demonstrations
 from reward.offline.files import replace_file
 from reward.offline.rows import InputRecord
+from reward.provenance import json_sha256
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.types import Record, Role
@@ -108,7 +109,7 @@ def _key(recipe: Recipe, text: str) -> str:
         "warmup": recipe.warmup.model_dump(mode="json", exclude={"save_every", "demonstrations"}),
         "demonstrations": hashlib.sha256(text.encode()).hexdigest(),
     }
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+    return json_sha256(settings)
 
 
 def _shown(recipe: Recipe) -> Iterator[Demonstration]:

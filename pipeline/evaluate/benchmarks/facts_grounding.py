@@ -7,7 +7,6 @@ response does what was requested: with Major Issue(s) it is ineligible and not f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +15,7 @@ from pydantic import Field
 from pipeline.data.evaluation_rows import FactsRow
 from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import Benchmark, Item, JudgeVerdict
-from pipeline.evaluate.majority import Judgement, Scores, majority, majority_scores
+from pipeline.evaluate.majority import Judgement, Scores, counted, majority_scores
 from reward.offline.bootstrap import share
 from reward.offline.rows import make_query
 from reward.types import Document, Record
@@ -76,6 +75,6 @@ class FactsGrounding(Benchmark):
         ineligible = sum(label.startswith("ineligible") for label in labels)
         return {
             **majority_scores(generations, "factual"),
-            "grounded": replace(majority(generations), num_passed=grounded).passed,
+            "grounded": counted(grounded, len(labels), len(generations)).passed,
             "ineligible": share(ineligible, len(labels)),
         }

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from string import ascii_uppercase
@@ -29,8 +28,8 @@ from pipeline.evaluate.benchmark import (
     Prompt,
     PromptStyle,
 )
-from pipeline.evaluate.majority import Judgement, Scores, majority, majority_scores
-from pipeline.evaluate.statistics import HUMAN, JUDGE, Estimate, ItemScores, judge_agreement
+from pipeline.evaluate.majority import Judgement, Scores, counted, majority, majority_scores
+from pipeline.statistics import HUMAN, JUDGE, Estimate, ItemScores, judge_agreement
 from reward.offline.bootstrap import share
 from reward.offline.ragtruth import RESPONSES
 from reward.offline.rows import make_query
@@ -73,8 +72,8 @@ class FaithJudgeBenchmark(Benchmark):
     def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Scores:
         """`consistent` by majority, the official variant of it, and what was Invalid."""
         (generations,) = judged.values()
-        official = replace(majority(generations), num_judged=len(generations))
         labels = [one.label for one in generations if one is not None]
+        official = counted(labels.count(CONSISTENT), len(generations), len(generations))
         return {
             **majority_scores(generations, "consistent"),
             "consistent_unparsed_is_inconsistent": official.passed,

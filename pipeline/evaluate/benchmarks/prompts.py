@@ -9,7 +9,6 @@ like a special token is broken up, whoever wrote it.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from reward.offline.rows import read_records
+from reward.provenance import json_sha256
 from reward.roles.prompts import RolePrompt
 from reward.samplers import Message
 from reward.types import Document, Record
@@ -68,7 +68,7 @@ def load_texts(name: str) -> PromptTexts:
         chat: RolePrompt(**{part: environment.from_string(text) for part, text in texts.items()})
         for chat, texts in source.items()
     }
-    digest = hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest()
+    digest = json_sha256(source)
     if TEN_SHOT in chats:
         shots = hashlib.sha256(_SHOTS.read_bytes()).hexdigest()
         digest = hashlib.sha256(f"{digest}{shots}".encode()).hexdigest()

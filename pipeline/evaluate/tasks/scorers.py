@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import starmap
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspect_ai.log import EvalLog
 from inspect_ai.model import CachePolicy, GenerateConfig, ResponseSchema, get_model
@@ -71,20 +71,12 @@ def average() -> Metric:
 FIGURES: Mapping[str, Sequence[Metric]] = {"*": (average(), stderr(cluster="cluster"))}  # of every score
 
 
-@dataclass(frozen=True)
-class _Judged:
+class _Judged(NamedTuple):
     """What came of judging one generation."""
 
     judgement: Judgement | None
     reason: str = ""  # why there is none
     detail: str = ""
-
-    @property
-    def said(self) -> str:
-        """For people, after the prompt's name in bold."""
-        if self.judgement is None:
-            return f"could not be judged** {self.detail}".strip()
-        return f"{self.judgement.label}**\n\n{self.judgement.reason}"
 
 
 @scorer(metrics=FIGURES, name="march/verdict")
@@ -148,7 +140,7 @@ def verdict(
         return Score(
             value=math.nan if set(values.values()) == {None} else _values(values),
             answer="\n\n".join(judged_text(name, one.text) for name, one in answers.items()),
-            explanation="\n\n".join(f"**{name}: {one.said}" for name, one in found.items()),
+            explanation="\n\n".join(starmap(_explained, found.items())),
             reason=next(iter(reasons), None),
             metadata={**about, JUDGED: kept, MEASURED: measured},
         )
@@ -236,6 +228,12 @@ def _judged(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]]) -> 
     # Every item has every name, or Inspect has no figures.
     measured = dict.fromkeys(about[MEASURED]) | means([one[MEASURED] for one in answered])
     return {**make_benchmark(about["benchmark"]).by_majority(judged), **measured}
+
+
+def _explained(prompt: str, one: _Judged) -> str:
+    if one.judgement is None:
+        return f"**{prompt}: could not be judged** {one.detail}".strip()
+    return f"**{prompt}: {one.judgement.label}**\n\n{one.judgement.reason}"
 
 
 def _values(scores: Scores) -> dict[str, str | int | float | bool | None]:

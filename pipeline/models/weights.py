@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from pipeline.evaluate.plan import digest
 from reward.offline.files import file_sha256
+from reward.provenance import json_sha256
 
 _PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth")
 
@@ -20,7 +20,7 @@ def weights_sha256(folder: Path) -> str:
 def digest_of_files(sha256s: Mapping[str, str]) -> str:
     """The same digest from that of each file by its path, as a manifest has them."""
     ordered = sorted(sha256s, key=PurePosixPath)
-    return digest([[path, sha256s[path]] for path in ordered])
+    return json_sha256([[[path, sha256s[path]] for path in ordered]])
 
 
 def refuse_pickles(where: str, paths: Iterable[str]) -> None:
@@ -39,3 +39,28 @@ def refuse_pickles(where: str, paths: Iterable[str]) -> None:
             f"{where}: {found[0]} is a pickle, which can run code when it is loaded; save the weights as "
             "safetensors"
         )
+
+
+def fetch_model(uri: str) -> Path:
+    """Downloads a model of MLflow's registry or of a run; returns its folder.
+
+    Args:
+        uri: As MLflow's download knows it.
+
+    Raises:
+        ValueError: it cannot be had, holds no Hugging Face model, or one in pickles.
+    """
+    from mlflow.artifacts import download_artifacts
+    from mlflow.exceptions import MlflowException
+
+    try:
+        folder = Path(download_artifacts(artifact_uri=uri))
+    except (MlflowException, OSError) as error:
+        problem = " ".join(str(error).split())
+        raise ValueError(f"{uri}: {problem:.200}; fix the URI, or set MLFLOW_TRACKING_URI") from error
+    configs = sorted(folder.rglob("config.json"), key=lambda path: len(path.parts))
+    if not configs:
+        raise ValueError(f"{uri}: holds no Hugging Face model (config.json); give the path of one within it")
+    folder = configs[0].parent
+    refuse_pickles(uri, (path.name for path in folder.rglob("*") if path.is_file()))
+    return folder
