@@ -9,12 +9,17 @@
         {"id": "2hop__1_2", "question": "...", "answer": "Oslo", "paragraphs": [{"idx": 0, "title": "", ...}]}
 
 Gold answers that are "yes" or "no" are left out: they hold neither a number nor a name.
+
+Questions with their answers and all paragraphs, for `march evaluate --benchmark jsonl_compact=ROWS`:
+
+    python -m bench.answers FILE... > ROWS
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +100,19 @@ def _row(
 ) -> AuditRow:
     asked = make_query(raw.place, row_id, query, documents)
     return AuditRow(place=raw.place, query=asked, response=response, task_type=task_type, human_spans=())
+
+
+def questions(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """Yields the questions of HotpotQA, 2WikiMultihopQA and MuSiQue as rows of one's own."""
+    for file in files:
+        for raw in raw_rows(file):
+            key = next(key for key in _MULTI_HOP if key in json.loads(raw.text))
+            row = parse_row(raw, _MULTI_HOP[key][1])
+            documents = [one.model_dump() for one in row.to_documents()]
+            answers = [one for one in row.answers if one]
+            yield {"id": row.id, "query": row.question, "documents": documents, "answers": answers}
+
+
+if __name__ == "__main__":
+    for asked in questions(map(Path, sys.argv[1:])):
+        print(json.dumps(asked))

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import unmarked_answers
+from bench.answers import questions, unmarked_answers
 from bench.rivals import rivals
 from bench.swaps import DEFAULT, Change, Variant, count, variants
+from pipeline.evaluate.benchmarks import make_benchmark
 from reward.offline.rows import AuditRow
 from reward.types import Document, RagQuery
+from tests.benchmark_files import FOLDERS
 
 TEXT = "Anna Berg of Oslo sold 120 boats in May. In 1990 she met Carl Dahl. Her 37 cats stayed."
 NAMES = ("Zara Quill", "Bergen", "Oslo Berg", "Mona Carl Lind")
@@ -112,6 +114,15 @@ def test_unmarked_answers_of_each_layout(tmp_path: Path) -> None:
         "FaithBench",
         "MuSiQue",
     }
+
+
+def test_questions_are_rows_that_an_evaluation_takes(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    asked = list(questions([FOLDERS["hotpotqa"], FOLDERS["musique"]]))
+    rows.write_text("".join(f"{json.dumps(row)}\n" for row in asked))
+    items = make_benchmark("jsonl_compact").read_items(rows)
+    assert [item.references[0] for item in items][:2] == ["writer", "Canada"] and len(items) == len(asked)
+    assert all(len(item.query.documents) > 1 for item in items)
 
 
 def test_rows_of_another_kind_are_refused(tmp_path: Path) -> None:

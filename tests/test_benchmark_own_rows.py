@@ -77,6 +77,14 @@ def test_an_answer_is_right_if_it_states_the_known_one(
     assert benchmark.judge_request(asked, prompt, reply) == ()
 
 
+def test_the_figures_of_short_answers_are_measured_where_an_answer_is_known(tmp_path: Path) -> None:
+    benchmark = make_benchmark("jsonl")
+    known, unanswerable, _ = benchmark.read_items(rows_file(tmp_path, ROWS))
+    assert benchmark.measured(known, "plain", "Fifty.") == {"em": 1.0, "f1": 1.0}, "the best of the answers"
+    assert benchmark.measured(known, "plain", "fifty people") == {"em": 0.0, "f1": pytest.approx(2 / 3)}
+    assert benchmark.measured(unanswerable, "plain", "Ella sang.") == {"em": None, "f1": None}
+
+
 @pytest.mark.parametrize(
     ("answer", "reply", "right"),
     [

@@ -75,6 +75,15 @@ def _f1(prediction: Sequence[str], gold: Sequence[str]) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
+def em_and_f1(text: str, references: Sequence[str], f1: Score = hotpot_f1) -> Scores:
+    """The best over the references, of the last "Answer:" line or all of a text; None without a reference."""
+    answer, scores = last_answer(text) or text, {"em": exact_match, "f1": f1}
+    return {
+        name: max((score(answer, gold) for gold in references), default=None)
+        for name, score in scores.items()
+    }
+
+
 class _Verdict(JudgeVerdict):
     reasoning: str = Field(description="Why, before the verdict.")
     verdict: Literal["correct", "incorrect"]
@@ -129,10 +138,7 @@ class MultiHopBenchmark(Benchmark):
 
     def measured(self, item: Item, prompt: str, generation: str) -> Scores:
         """Official EM and F1 of the last "Answer:" line, or of all without one; they need no judge."""
-        text = judged_text(prompt, generation)
-        answer = last_answer(text) or text
-        scores = {"em": exact_match, "f1": type(self).f1}  # the best over the answer and its aliases
-        return {name: max(score(answer, gold) for gold in item.references) for name, score in scores.items()}
+        return em_and_f1(judged_text(prompt, generation), item.references, type(self).f1)
 
 
 class HotpotQA(MultiHopBenchmark):

@@ -25,7 +25,7 @@ from pydantic import Field, ValidationError
 from pipeline.data.plain import PlainRow
 from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
-from pipeline.evaluate.benchmarks.multihop import linked
+from pipeline.evaluate.benchmarks.multihop import em_and_f1, linked
 from pipeline.evaluate.benchmarks.prompts import judged_text
 from pipeline.evaluate.majority import Judgement, Scores
 from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
@@ -155,6 +155,10 @@ class OwnRows(KnownTruth):
         """Whether a reply states a known answer."""
         query = item.query.model_copy(update={"unanswerable": not item.references})
         return _judgement(bool(is_right(query, judged_text(prompt.name, reply), item.references)))
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Scores:
+        """EM and F1 as HotpotQA has them, where an answer is known."""
+        return em_and_f1(judged_text(prompt, generation), item.references)
 
 
 class CompactOwnRows(OwnRows):
