@@ -24,6 +24,7 @@ from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.kind import Numbers, is_calendar
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.questions import gives_away
+from reward.claims.numbers.trends import are_opposed
 from reward.claims.text import Spans
 from reward.types import Document
 
@@ -157,6 +158,8 @@ def _names_day(day: Number, claimed: Number) -> bool:
         if claimed.form is Form.EXACT and _is_one_weekend(day):
             return False  # it may be either day
         return day.values[0] <= claimed.values[0] and claimed.values[-1] <= day.values[-1]
+    if are_opposed(claimed, day) or (day.rate and claimed.rate and day.rate != claimed.rate):
+        return False  # the first Sunday of a month, and the last one
     return (day.kind, day.values) == (claimed.kind, claimed.values)
 
 
@@ -184,7 +187,7 @@ def _weekday_of(number: Number) -> Decimal | None:
 def _dated(numbers: Iterable[Number], claimed: Number) -> Number | None:
     """The first date that fell on the claimed weekday, or lies in the claimed month."""
     for number in numbers:
-        if number.kind is not Kind.DATE or number.form is not Form.EXACT:
+        if number.kind is not Kind.DATE or number.form is not Form.EXACT or are_opposed(claimed, number):
             continue
         if claimed.kind is Kind.WEEKDAY and _weekday_of(number) == claimed.value:
             return number

@@ -16,6 +16,8 @@ from itertools import pairwise
 
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import MONTH, date_of
+from reward.claims.numbers.model import changed
+from reward.claims.numbers.trends import trend_of
 from reward.claims.numbers.vocabulary import TABLES, by_word
 from reward.claims.text import Words, lowered, words_in
 
@@ -70,6 +72,8 @@ _HOLIDAY = re.compile(
     r"|(?P<valentine>(?:(?:St\.?|Saint) )?Valentine['\u2019]?s Day)"
     r"|(?P<patrick>(?:St\.?|Saint) Patrick['\u2019]?s Day))\b"
 )
+_WHICH = re.compile(r"\b(first|second|third|fourth|fifth|last) $", re.IGNORECASE)  # of a month
+_REACH = 8  # characters
 _CHRISTMAS = re.compile(r"\bChristmas\b(?! Eve)")
 _DATES = {name: (int(month), int(day)) for name, (month, day) in _WORDS["holidays"].items()}
 _WORKING, _FREE, _ALL = (1, 5), (6, 7), (1, 7)
@@ -101,7 +105,8 @@ def names_of_days(text: str) -> tuple[Number, ...]:
     weekdays, spans, months, holidays = (_matches(pattern, text, words) for pattern in _FIRST)
     days = [_weekday(m) for m in weekdays]
     days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in spans]
-    days += [date_of(((0, _MONTHS.index(m[0].casefold()), 0),), *m.span()) for m in months]
+    lone = [date_of(((0, _MONTHS.index(m[0].casefold()), 0),), *m.span()) for m in months]
+    days += [changed(month, trend=trend_of(text, month)) for month in lone]
     days += [date_of(((0, *_DATES[str(m.lastgroup)]),), *m.span()) for m in holidays]
     return tuple(days)
 
@@ -146,7 +151,8 @@ def _weekday(match: re.Match[str]) -> Number:
     written = match[str(match.lastgroup)]
     low = written.casefold()
     place = _WEEKDAYS.get(low) or _SHORT.get(low) or _FOREIGN[written]
-    return weekday(place, *match.span())
+    which = _WHICH.search(match.string, max(0, match.start() - _REACH), match.start())
+    return changed(weekday(place, *match.span()), rate=which[1].lower() if which else "")
 
 
 def _span(days: tuple[int, int], start: int, end: int) -> Number:

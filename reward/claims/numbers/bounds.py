@@ -57,11 +57,12 @@ _CHANGES = re.compile(
 _REACH = 80
 _SHORT = ("nearly", "almost")
 _LONGEST_BEFORE = 28
-_RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION)
+_RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION, Kind.PERCENT)
 _RATE = re.compile(
     r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) ))?[ \u00a0]?"
     r"(?:(?:per|a|an|each|every|/)[ \u00a0]?"
-    r"(second|minute|hour|day|night|week|month|quarter|year|person|head|capita|unit)s?"
+    r"(second|minute|hour|day|night|week|month|quarter|year|decade|century|person|head|capita|unit|stay|trip|visit|game"
+    r"|match|season|cycle|booking|ticket|order|child|adult|guest|customer|employee|share|page|mile|kilomet(?:er|re)|km)s?"
     r"(?! (?:later|ago|before|after|earlier|of)\b)"
     r"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually))(?![^\W_])",
     re.IGNORECASE,

@@ -244,7 +244,8 @@ def _margin(
         least = _HALF_DEGREE if claimed.dimension == "temperature" else Fraction(0)
         margin = min(own / 2, max(abs(found) * share, least))
     # Nobody writes more places than a conversion needs.
-    return max(margin, min(own / 2, abs(found) * _MOST_CONVERSION)) if is_converted else margin
+    least = _HALF_DEGREE if claimed.dimension == "temperature" else abs(found) * _MOST_CONVERSION
+    return max(margin, min(own / 2, least)) if is_converted else margin
 
 
 def _blurred_step(value: Decimal, step: Fraction) -> Fraction:

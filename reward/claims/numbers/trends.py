@@ -72,21 +72,23 @@ _THAN_BEFORE = re.compile(
 )
 _NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": of two that are compared, or the lower part
 _BEFORE_DATES = re.compile(
-    r"\b(?:(?P<before>before|by|prior to)|after)(?: the (?:start|beginning|middle|end|close) of)? $",
+    r"\b(?:(?P<before>before|by|prior to)|(?P<until>until )?after)"
+    r"(?: the (?:start|beginning|middle|end|close) of)? $",
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"\b(?:not|no|none|never|cannot|nor|without|unless|until|only|refus\w*|reject\w*|clos\w*|expir\w*|late)\b"
+    r"\b(?:not|no(?!-)|none|never|cannot|nor|without|unless|until|refus\w*|reject\w*|clos\w*|expir\w*|late)\b"
     r"|n['\u2019]t\b",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"[.!?;]\s|\n")
 _LAST_BEFORE_DATES = ("before", "by", "to", "after", "of", "early", "late", "mid", "mid-", "in")
 _PART = re.compile(
     r"\b(?:(early|mid|late)[- ](?:in )?|(?:the )?(start|beginning|middle|end|close) of )$", re.IGNORECASE
 )
 _PART_NAMES = by_word({"early": "early|start|beginning", "mid": "mid|middle", "late": "late|end|close"})
 _NO_MOVES = ("make", "makes", "made", "making", "take", "takes", "took", "taken", "taking")  # "made up 3%"
-_FROM_TO = re.compile(r"\b(\w+)(?: \w+)? from [^.;:!?\n]{1,40} to $")
+_FROM_TO = re.compile(r"\b((?:\w+ ){1,4})(?:from|by) [^;:!?\n]{1,40} to $")
 _LAST_WORDS = frozenset({"from", *_BEFORE_AMOUNTS, *_JOINING, *_INTRANSITIVE, *_SIDES})
 _FIRST_WORDS = frozenset({*_ADJECTIVES, *_CHANGES, *_BALANCES, *_SIDES, "above", "below"})
 _LIFE_EVENTS = {
@@ -115,7 +117,7 @@ def trend_of(text: str, number: Number) -> Trend:
         return Trend(level[1])
     before = text[max(0, number.start - _REACH) : number.start]
     if before.endswith("to ") and (span := _FROM_TO.search(before)):
-        move = _move(span[1].lower())
+        move = next(filter(None, map(_move, reversed(span[1].lower().split()))), "")
         return Trend(f"{move} to") if move else Trend.NONE
     if _last_word(before) in _LAST_WORDS or before.endswith("ly "):
         words = [word.lower() for word in _WORD.findall(_CLAUSE_END.split(before)[-1])]
@@ -194,7 +196,9 @@ def _side_of_date(text: str, number: Number) -> Trend:
         return Trend.NONE
     side = _BEFORE_DATES.search(before)
     if side and not (number.kind is Kind.YEAR and side[0].lower().startswith("by")):
-        if _DENIES.search(text, max(0, number.start - _CLAUSE), number.end + _CLAUSE):
+        sentence = _SENTENCE_END.split(text[max(0, number.start - _CLAUSE) : number.start])[-1]
+        sentence += _SENTENCE_END.split(text[number.end : number.end + _CLAUSE])[0]
+        if _DENIES.search(sentence) and not side["until"]:  # "not until after" is after
             return Trend.NONE
         return Trend.BEFORE if side["before"] else Trend.AFTER
     part = _PART.search(before) if number.form is Form.EXACT else None

@@ -54,7 +54,7 @@ _ANY_CASE = {w.casefold(): u for w, u in _EXACT.items() if len(w) > 1 and _CASES
 # Read only right after a digit: alone they are words or grades more often than units.
 _ATTACHED = {"in": "inch", "C": "degree_Celsius", "F": "degree_Fahrenheit", "x": "times", "fold": "times"}
 _HYPHENATED = {"fold": "times", "time": "times"}  # "three-fold", "a three-time champion"
-_SPACED = frozenset({"s"})  # "90s" is a decade
+_SPACED = frozenset({"s", "K"})  # "90s" is a decade, "5K" are thousands
 _PHRASES = {w for w in _EXACT if " " in w or "-" in w}
 _PHRASE_STARTS = frozenset(re.split("[ -]", w)[0].casefold() for w in _PHRASES)
 _PHRASE = re.compile(either(_PHRASES).replace(SPACE, rf"\.?{SPACE}") + r"(?![^\W_])", re.IGNORECASE)
