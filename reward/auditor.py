@@ -119,8 +119,9 @@ async def _by_model(query: RagQuery, response: str, means: Means) -> AuditResult
     verdict = moved(result.verdict, start)
     if may_be_looked_up(verdict, config):
         looked_up = await asyncio.to_thread(lexical_audit, query, response, config)
-        # Without its turns: what the lookup refutes is no voter's doing, and no Proposer's.
-        return AuditResult(verdict=refuted_by_lookup(verdict, looked_up, config))
+        refuted = refuted_by_lookup(verdict, looked_up, config)
+        if refuted is not verdict:  # without its turns: that is no voter's doing, and no Proposer's
+            return AuditResult(verdict=refuted)
     return result.model_copy(update={"verdict": verdict})
 
 
@@ -135,7 +136,8 @@ async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:
             return AuditResult(verdict=no_claims(query, response, config, provenance=means.provenance))
         with telemetry.span("proposer"):
             proposal = await propose(response, targets, kinds, means=means)
-        proposal = await _looked_up(query, response, proposal, config)
+        answer_alone = config.model_copy(update={"thinking": False})  # the thought was cut off already
+        proposal = await _looked_up(query, response, proposal, answer_alone)
         return await _checked(query, proposal, means, num_mentions)
     except (AuditFailure, SamplerError) as error:
         return AuditResult(verdict=_failed(query, error, means, num_mentions))
@@ -220,7 +222,7 @@ def _verdict(
     query: RagQuery, proposal: Proposal, rounds: Sequence[Round], means: Means, num_mentions: int
 ) -> Verdict:
     coverage = proposal.coverage
-    voted = [verdict for one in rounds for verdict in claim_verdicts(one, means.config)]
+    voted = [verdict for one in rounds for verdict in claim_verdicts(one, means.config, of_all=True)]
     voted.sort(key=lambda verdict: verdict.claim.index)
     claims = numbered([*voted, *coverage.refuted])
     judgement = judge(

@@ -150,7 +150,8 @@ class AuditConfig(Settings):
     )
     refute_by_lookup: tuple[_KindName, ...] = Field(
         default=(),
-        description="Kinds of what a lookup refutes whatever the voters say, asked about or not.",
+        description="Kinds of what a lookup refutes whatever the voters say, asked about or not, and also "
+        "kinds that are not in `kinds`.",
     )
     refute_unanswerable: bool = Field(
         default=True, description="Whether a query that is known to be unanswerable decides its verdict."
@@ -215,7 +216,7 @@ class AuditConfig(Settings):
             if reward is not None and reward > self.reward_supported:
                 raise ValueError(
                     f"{name}: {reward} exceeds reward_supported: {self.reward_supported}; lower it, since "
-                    "saying nothing is never paid best"
+                    "saying nothing is never paid better than a supported answer"
                 )
         return self
 

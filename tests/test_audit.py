@@ -29,6 +29,7 @@ RIGHT = "1. Evidence: The July picnic in Kabul raised 466 euros. [Answer: 466]"
 OTHER = "1. Evidence: The May picnic in Kabul raised 120 euros. [Answer: 120]"
 ABSENT = "1. Evidence: nothing is said. [Answer: Cannot answer]"
 BROKEN = "1. Evidence: I am not sure"
+UNKNOWN = "1. Evidence: nothing is said. [Answer: unknown]"  # of the format, and no vote
 THIRD = "1. Evidence: Berlin raised more. [Answer: 500]"
 
 
@@ -69,7 +70,7 @@ def test_the_verdict_tells_all(scripted, picnic) -> None:
     )
     verdict = run(picnic, RESPONSE, sampler, min_valid_voters=1).verdict
     (claim,) = verdict.claims
-    assert claim.state is ClaimState.NO_CONSENSUS
+    assert claim.state is ClaimState.FAILED, "the third vote could have decided"
     assert claim.tally == {"466": 1, "120": 1}
     assert [vote and (vote.value, vote.evidence_at) for vote in claim.votes] == [
         ("466", DocumentSpan(document="july", start=0, end=42)),
@@ -272,6 +273,8 @@ def test_trajectories_are_the_turns_in_order(scripted, picnic) -> None:
         ([RIGHT, RIGHT, BROKEN], {}, [0, 0, -1]),
         ([RIGHT, RIGHT, BROKEN], {"refute_unreadable": False}, [0, 0, None]),
         ([RIGHT, RIGHT, Sample(text=BROKEN, finish_reason="length")], {}, [0, 0, None]),
+        ([RIGHT, RIGHT, UNKNOWN], {}, [0, 0, -1]),
+        ([RIGHT, RIGHT, UNKNOWN], {"refute_unreadable": False}, [0, 0, None]),
         ([RIGHT, RIGHT, BROKEN], {"reward_refuted": -0.5}, [0, 0, -0.5]),
         ([BROKEN, BROKEN, RIGHT], {}, [-1, -1, 0]),  # the answer is UNSCORED, which the trainer heeds
         ([RIGHT, ABSENT, RIGHT], {"reward_refuted": -0.5}, [0, -0.5, 0]),
@@ -376,6 +379,47 @@ def test_a_lookup_decides_where_no_vote_can_be_read(scripted, births) -> None:
     ):
         unread = scripted([BORN.replace("1993", "1990"), BROKEN, BROKEN, BROKEN])
         assert run(births, response, unread, **STRICT).verdict.outcome is outcome
+
+
+def test_votes_that_cannot_be_read_do_not_shelter_what_a_lookup_refutes(scripted, births) -> None:
+    sampler = scripted([BORN, UNKNOWN, BROKEN, BROKEN], with_tokens=True)
+    result = run(births, "Ann Lee was born in 1993.", sampler, **STRICT, refute_unreadable=False)
+    assert (result.verdict.outcome, result.verdict.reward) == (Outcome.REFUTED, -1)
+    assert result.verdict.claims[0].note.startswith("too few votes can be read; a lookup refutes it")
+    assert [turn.own_reward for turn in result.trajectories] == [None] * 4, "a failure of a voter stays one"
+
+
+def test_a_lookup_refutes_one_of_too_many_claims(scripted, births) -> None:
+    claim = "- Question: When was Ann Leigh born? [Answer: 1990]"
+    sampler = scripted([claim, HER_OWN, HER_OWN, HER_OWN])
+    verdict = run(births, "Ann Leigh was born in 1990.", sampler, **STRICT, max_claims=1).verdict
+    assert (verdict.outcome, verdict.reward) == (Outcome.REFUTED, -1), "a name and a date are two claims"
+
+
+def test_what_a_lookup_refutes_is_one_error_of_a_rate(scripted, births) -> None:
+    claim = "- Question: When was she born? [Answer: 1990]"
+    sampler = scripted([claim, HER_OWN, HER_OWN, HER_OWN])
+    settings = {**STRICT, "kinds": ["number", "name"], "reward_function": "error_rate", "proposer_retries": 0}
+    verdict = run(births, "Ann Leigh was born in 1990.", sampler, **settings).verdict
+    assert (verdict.reward, verdict.uncovered) == (-0.5, ()), "it is a claim now, and no uncovered mention"
+
+
+def test_a_lookup_reads_what_stands_behind_the_first_thought(scripted, births) -> None:
+    hidden = "<think>x</think>Ann Lee was born in 1993.</think> Yes."
+    votes = scripted([BORN, OF_ANOTHER, OF_ANOTHER, OF_ANOTHER])
+    assert run(births, hidden, votes, **STRICT, thinking=True).verdict.outcome is Outcome.REFUTED
+
+
+def test_evidence_may_be_in_a_title(scripted) -> None:
+    census = Document(id="c", title="Census of 2018", text="All people of the town were counted.")
+    query = RagQuery(id="q3", query="When was the census?", documents=(census,))
+    claim = "- Question: In which year was the census? [Answer: 2018]"
+    for evidence, outcome in (('"Census of 2018"', Outcome.SUPPORTED), ('"Census"', Outcome.REFUTED)):
+        votes = scripted([claim, *[f"1. Evidence: {evidence} [Answer: 2018]"] * 3])
+        verdict = run(
+            query, "It was in 2018.", votes, kinds=["number", "date"], verbatim_evidence=True
+        ).verdict
+        assert verdict.outcome is outcome
 
 
 def test_another_checker_is_overruled_by_a_lookup_too(scripted, births) -> None:

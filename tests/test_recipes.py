@@ -116,6 +116,7 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("ppo.reward_scalars=1/0", "ppo.reward_scalars"),
         ("audit.reward_supported=1", "audit.reward_supported"),
         ("ppo.truncated_reward=0", "ppo.truncated_reward"),
+        ("ppo.truncated_reward=-0.1", "exceeds audit.reward_refuted: -1.0"),
         ("checkpoint.keep=1", "checkpoint.keep"),
         ("ppo.estimator=group_norm", "ppo.estimator"),
         ("reward.sampler={kind: vllm, model: x}", "set train_roles: [solver]"),

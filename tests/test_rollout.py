@@ -152,6 +152,14 @@ def test_a_turn_that_cannot_be_read_is_refuted_whatever_became_of_the_audit(
     assert record.verdict.reward == reward  # the Solver's is what it was
 
 
+@pytest.mark.parametrize("votes", [(-1.0, None), (0.0, None), (-1.0, 0.0)])
+def test_a_vote_that_is_missing_is_not_paid_for_what_others_said(votes: tuple[float | None, ...]) -> None:
+    turn = turn_of(1).model_copy(update={"own_reward": -1.0, "answer_rewards": votes})
+    verdict = Verdict(id="q", outcome=Outcome.SUPPORTED, reward=0.0)
+    record = RolloutRecord(query_id="q", response="r", verdict=verdict, checker_credit=CheckerCredit.ANSWER)
+    assert record.turn_reward(turn) == (None if None in votes else 0.0)
+
+
 def test_a_proposers_turn_is_paid_for_the_answer_whatever_pays_votes() -> None:
     turn = turn_of(1).model_copy(update={"role": Role.PROPOSER})
     verdict = Verdict(id="q", outcome=Outcome.REFUTED, reward=-1.0)

@@ -39,7 +39,7 @@ def cast(claimed: str, *values: str | None, needed: int = 2, number: str | None 
         ([None, None, "466"], ClaimState.NOT_IN_DOCUMENTS, None),
         ([None, "466", "466"], ClaimState.SUPPORTED, "466"),
         (["466", "120", "50"], ClaimState.NO_CONSENSUS, None),
-        (["466", None, INVALID], ClaimState.NO_CONSENSUS, None),
+        (["466", None, INVALID], ClaimState.FAILED, None),  # the third could have decided
         (["466", "466.0", INVALID], ClaimState.SUPPORTED, "466"),
         (["466", INVALID, INVALID], ClaimState.FAILED, None),
         ([INVALID] * 3, ClaimState.FAILED, None),
@@ -60,6 +60,11 @@ def test_row_05_the_consensus_comes_first_and_the_states_are_kept_apart() -> Non
     assert cast("5", "5", "5", "5", "8", "9", needed=3).state is ClaimState.SUPPORTED
     assert cast("5", "7", "7", "8", "5", "7", needed=3).state is ClaimState.CONTRADICTED
     assert cast("5", "5", "5", "7", "7", "9", needed=3).state is ClaimState.NO_CONSENSUS
+
+
+def test_a_missing_vote_makes_no_tie() -> None:
+    assert cast("5", "5", "5", "7", "7", INVALID, needed=3).state is ClaimState.FAILED
+    assert cast("5", "5", "7", "8", "9", INVALID, needed=3).state is ClaimState.NO_CONSENSUS, "two of five"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +205,9 @@ def test_any_votes(votes: list[str | None], needed: int) -> None:
     verdict = cast("466", *votes, needed=needed)
     valid = sum(verdict.tally.values())
     assert valid == sum(v not in (INVALID, "??") for v in votes)
-    assert (verdict.state is ClaimState.FAILED) == (valid < needed)
+    most, missing = max(verdict.tally.values(), default=0), len(votes) - valid
+    is_open = most * 2 <= valid and missing > 0 and (most + missing) * 2 > len(votes)
+    assert (verdict.state is ClaimState.FAILED) == (valid < needed or is_open)
     if verdict.state is ClaimState.SUPPORTED:
         assert verdict.tally["466"] > max((n for v, n in verdict.tally.items() if v != "466"), default=0)
     if verdict.state is ClaimState.NOT_IN_DOCUMENTS:

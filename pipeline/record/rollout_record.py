@@ -74,4 +74,4 @@ def turn_reward(turn: Trajectory, verdict: Verdict, credit: CheckerCredit) -> fl
         return turn.undisputed_reward
     if turn.own_reward is None or credit is CheckerCredit.VOTE:
         return turn.own_reward
-    return verdict.reward
+    return None if None in turn.answer_rewards else verdict.reward  # what others said pays no missing vote

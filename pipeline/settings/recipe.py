@@ -136,6 +136,16 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
+    def _being_cut_is_never_paid(self) -> Self:
+        cut, refuted = self.ppo.truncated_reward, self.audit.reward_refuted
+        if cut is not None and cut > refuted:
+            raise ValueError(
+                f"ppo.truncated_reward: {cut} exceeds audit.reward_refuted: {refuted}: a wrong answer "
+                "would gain by being cut; lower it"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _what_is_paid_is_trained(self) -> Self:
         for said in self.ppo.credit_by_token.values():
             if self.audit.reward_supported:

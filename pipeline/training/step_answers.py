@@ -6,14 +6,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from statistics import median
+from statistics import median_low
 from typing import Any
 
 import torch
 
 from reward.types import Outcome, Role
-
-SAYS_LESS_REWARD = -1.0  # that of a refuted answer
 
 
 def share_turns(samples: Sequence[Any]) -> None:
@@ -55,33 +53,39 @@ def _hand_over(giver: Any, taker: Any, role: Role) -> None:
     giver.rollout = giver.rollout.model_copy(update={"spare_turns": giver.rollout.spare_turns | {role: rest}})
 
 
-def refuse_less(samples: Sequence[Any]) -> int:
+def refuse_less(samples: Sequence[Any], *, reward: float) -> int:
     """Lowers the Solver's reward of answers that mention less than the median of their query's answers.
 
     Zero tolerance pays for claims that are not made: an answer to half of a question has half the chances to
     be refuted. SmolLM2, trained without this, answered one of two facts after eighteen steps (docs/log.md).
     What most answers of a group mention is a measure that needs no label, and it does not fall while only
-    some say less. What is masked stays so, a refuted answer is paid no worse, and an answer without a claim,
-    an abstention above all, has settings of its own.
+    some say less. The measure is of answers that are trained and claim something, and of two middle ones the
+    smaller: a failed audit says nothing, and where half of the answers say more, the others do not say less.
+    Refuted answers count with all that they mention, since they tried to answer the whole question. What is
+    masked stays so, and only supported answers are lowered: a refuted answer is paid no worse, and an answer
+    without a claim, an abstention above all, has settings of its own.
 
     Args:
-        samples: a step's answers, as `pipeline.training.experience.MarchSamplesGenerator` makes them.
+        samples: a step's answers, as `pipeline.training.experience.MarchSamplesGenerator` makes them; what is
+            too old to be trained is masked already.
+        reward: that of a refuted answer.
 
     Returns:
         How many rewards were lowered.
     """
     groups: dict[str, list[Any]] = defaultdict(list)
     for sample in samples:
-        groups[sample.rollout.query_id].append(sample)
+        verdict = sample.rollout.verdict
+        is_trained = verdict.reward is not None and bool(sample.action_mask.any())
+        if is_trained and verdict.outcome is not Outcome.NO_CLAIMS:
+            groups[sample.rollout.query_id].append(sample)
     num = 0
     for group in groups.values():
-        usual = median(sample.rollout.verdict.num_mentions for sample in group)
+        usual = median_low(sample.rollout.verdict.num_mentions for sample in group)
         for sample in group:
             verdict = sample.rollout.verdict
-            reward = verdict.reward
-            is_paid = reward is not None and reward > SAYS_LESS_REWARD
-            if is_paid and verdict.outcome is not Outcome.NO_CLAIMS and verdict.num_mentions < usual:
-                sample.rewards = sample.rewards.new_full(sample.rewards.shape, SAYS_LESS_REWARD)
+            if verdict.outcome is Outcome.SUPPORTED and verdict.num_mentions < usual:
+                sample.rewards = sample.rewards.new_full(sample.rewards.shape, reward)
                 sample.rollout = sample.rollout.model_copy(update={"says_less": True})
                 num += 1
     return num

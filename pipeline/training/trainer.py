@@ -93,12 +93,12 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             TooManyUnscoredError: above `guards.max_unscored_rate`.
         """
         share_turns(rollout_samples)
-        if self.recipe.ppo.refuse_saying_less:
-            refuse_less(rollout_samples)
         ages = [staleness(sample, version=self.weights_version) for sample in rollout_samples]
         num_stale = mask_stale(
             rollout_samples, version=self.weights_version, limit=self.recipe.rollout.max_staleness
         )
+        if self.recipe.ppo.refuse_saying_less:
+            refuse_less(rollout_samples, reward=self.recipe.audit.reward_refuted)
         verdicts = [sample.rollout.verdict for sample in rollout_samples]
         refuse_unscored(
             [one.reason for one in verdicts if one.outcome is Outcome.UNSCORED] + [STALE] * num_stale,

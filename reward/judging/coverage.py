@@ -97,7 +97,9 @@ def with_lookup(coverage: Coverage, looked_up: Sequence[ClaimVerdict]) -> Covera
         for one in coverage.claims
     )
     unasked = tuple(one for one in refuted if not any(_is_about(c.claim, one) for c in coverage.claims))
-    return replace(coverage, claims=claims, refuted=unasked)
+    spans = {(one.claim.span.start, one.claim.span.end) for one in unasked if one.claim.span}
+    uncovered = tuple(one for one in coverage.uncovered if (one.start, one.end) not in spans)
+    return replace(coverage, claims=claims, refuted=unasked, uncovered=uncovered)
 
 
 def _is_about(claim: Claim, found: ClaimVerdict) -> bool:

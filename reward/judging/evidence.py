@@ -47,6 +47,10 @@ def place_evidence(
             says = text[stated.start : stated.end]
             return answer.model_copy(update={"evidence_at": span, "evidence_says": says})
         first = first or span
+    for text, start, end in _places_in_titles(answer.evidence, within):
+        stated = kind.stated(text, start, end, mention)
+        if stated is not None:  # shown to the voter, too; a place is one in a text
+            return answer.model_copy(update={"evidence_says": text[stated.start : stated.end]})
     if required:
         return answer.model_copy(update={"value": None, "unproven": answer.value})
     return answer.model_copy(update={"evidence_at": first})
@@ -55,12 +59,22 @@ def place_evidence(
 def _places(evidence: str, within: Sequence[Document]) -> Iterator[tuple[str, DocumentSpan]]:
     """Where the evidence is, with the text of the document that holds it."""
     for quote in _quotations(evidence):
-        pattern = re.compile(r"\s++".join(map(re.escape, quote.split())))
         for document in within:
-            found = (match.span() for match in pattern.finditer(document.text))
-            whole = (span for span in found if is_whole(document.text, *span))
-            for start, end in islice(whole, _MOST_PLACES):
+            for start, end in _places_of(quote, document.text):
                 yield document.text, DocumentSpan(document=document.id, start=start, end=end)
+
+
+def _places_in_titles(evidence: str, within: Sequence[Document]) -> Iterator[tuple[str, int, int]]:
+    """Where the evidence is in a title, with the title."""
+    for quote in _quotations(evidence):
+        for title in filter(None, (document.title for document in within)):
+            yield from ((title, start, end) for start, end in _places_of(quote, title))
+
+
+def _places_of(quote: str, text: str) -> Iterator[tuple[int, int]]:
+    pattern = re.compile(r"\s++".join(map(re.escape, quote.split())))
+    found = (match.span() for match in pattern.finditer(text))
+    return islice((span for span in found if is_whole(text, *span)), _MOST_PLACES)
 
 
 def _quotations(evidence: str) -> list[str]:

@@ -147,6 +147,8 @@ def vote(
     given: _Option | None = None  # the majority's number, name or date
     if valid < num_valid_needed or not options:
         state = ClaimState.FAILED
+    elif winner is None and _could_be_won(options, num_invalid=len(answers) - valid):
+        state = ClaimState.FAILED  # a vote that is missing makes no tie
     elif winner is None:
         state = ClaimState.NO_CONSENSUS
     elif winner.answer is None:
@@ -167,6 +169,12 @@ def vote(
         entropy=_entropy([len(option.votes) for option in options]),
         evidence_holds_consensus=any(one.evidence_says for one in given.votes) if given else None,
     )
+
+
+def _could_be_won(options: Sequence[_Option], *, num_invalid: int) -> bool:
+    """Whether the votes that cannot be read could have given an option the majority of all votes."""
+    sizes = [len(option.votes) for option in options]
+    return num_invalid > 0 and (max(sizes) + num_invalid) * 2 > sum(sizes) + num_invalid
 
 
 def gives_majority(answers: Sequence[Answer | None], target: Target) -> list[bool]:

@@ -30,7 +30,7 @@ from reward.claims.numbers import Kind, Number
 from reward.claims.numbers.kind import is_calendar
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.text import sentence_span
-from reward.config import AuditConfig
+from reward.config import AuditConfig, RewardFunction
 from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
 from reward.judging.vote import CANNOT_ANSWER, Reason, judge
 from reward.lexical.elsewhere import Elsewhere
@@ -62,12 +62,13 @@ def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
         check_bounds(query, response, config)
         found = targets_of(response, kinds_for(config, query, response))
         targets = [one for one in found if one.kind.is_looked_up(response, one.mention)]
-        if len(targets) > config.max_claims:
+        looked_at = [] if says_nothing(query, response, targets) else targets[: config.max_claims]
+        claims = _claims(query, response, looked_at, config)
+        if len(targets) > config.max_claims and not _is_refuted(claims, config):
             detail = f"{len(targets)} claims exceed max_claims: {config.max_claims}"
             raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
     except AuditFailure as error:
         return unscored(query, error, provenance=provenance)
-    claims = _claims(query, response, [] if says_nothing(query, response, targets) else targets, config)
     if not claims:
         return no_claims(query, response, config, provenance=provenance)
     judgement = judge(claims, num_uncovered=0, config=config)
@@ -79,6 +80,12 @@ def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
         num_voters=1,
         provenance=provenance,
     )
+
+
+def _is_refuted(claims: Sequence[ClaimVerdict], config: AuditConfig) -> bool:
+    """Whether some claims refute the answer, whatever the others are; a rate of errors needs them all."""
+    is_one_enough = config.reward_function is RewardFunction.ZERO_TOLERANCE
+    return is_one_enough and any(claim.state is not ClaimState.SUPPORTED for claim in claims)
 
 
 def _claims(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
 
+from reward.claims.kind import Target
 from reward.config import AuditConfig, Structured
 from reward.judging.coverage import CoveredClaim
 from reward.judging.evidence import place_evidence
@@ -149,6 +150,10 @@ def _answers(sample: Sample, num_questions: int, config: AuditConfig) -> list[An
     return parse_answers(text, num_questions, complete=sample.finish_reason == "stop")
 
 
+def _is_readable(answer: Answer, asked: Target) -> bool:
+    return answer.value is None or read_vote(answer, asked) is not None
+
+
 def merged_parts(parts: Sequence[Answer | None], covered: CoveredClaim) -> Answer | None:
     """One voter's answer to one question over all parts of the documents.
 
@@ -180,9 +185,13 @@ def _all_decided(
     )
 
 
-def claim_verdicts(one: Round, config: AuditConfig) -> list[ClaimVerdict]:
-    """The verdict on each claim; what not all documents were read for is not known to be in none."""
-    return [_refuted(one, _voted(one, place, config), place) for place in range(len(one.claims))]
+def claim_verdicts(one: Round, config: AuditConfig, *, of_all: bool = False) -> list[ClaimVerdict]:
+    """The verdict on each claim; what not all documents were read for is not known to be in none.
+
+    Of all voters together, what a lookup refutes is refuted where too few votes can be read, too. A lone
+    voter's failure stays one.
+    """
+    return [_refuted(one, _voted(one, place, config), place, of_all) for place in range(len(one.claims))]
 
 
 def _voted(one: Round, place: int, config: AuditConfig) -> ClaimVerdict:
@@ -199,12 +208,14 @@ def _voted(one: Round, place: int, config: AuditConfig) -> ClaimVerdict:
     return verdict
 
 
-def _refuted(one: Round, verdict: ClaimVerdict, place: int) -> ClaimVerdict:
-    """The verdict, or that of the lookup where it refutes what the voters support."""
+def _refuted(one: Round, verdict: ClaimVerdict, place: int, of_all: bool) -> ClaimVerdict:
+    """The verdict, or that of the lookup where it refutes what the voters support, or could not judge."""
     refuted = one.claims[place].refuted
-    if refuted is None or verdict.state is not ClaimState.SUPPORTED:
+    overruled = (ClaimState.SUPPORTED, ClaimState.FAILED) if of_all else (ClaimState.SUPPORTED,)
+    if refuted is None or verdict.state not in overruled:
         return verdict
-    note = f"the voters agree; a lookup refutes it{refuted.note and f': {refuted.note}'}"
+    said = "the voters agree" if verdict.state is ClaimState.SUPPORTED else "too few votes can be read"
+    note = f"{said}; a lookup refutes it{refuted.note and f': {refuted.note}'}"
     return verdict.model_copy(update={"state": refuted.state, "consensus": refuted.consensus, "note": note})
 
 
@@ -280,15 +291,22 @@ def trajectories(
             taken += turns(
                 Role.CHECKER,
                 group,
-                [_of_turn(sample, rest, len(one.claims), config) for sample, rest in pairs],
+                [_of_turn(sample, rest, one.claims, config) for sample, rest in pairs],
             )
     return tuple(taken)
 
 
-def _of_turn(sample: Sample, rewards: OwnRewards, num_questions: int, config: AuditConfig) -> OwnRewards:
-    """A turn's rewards; those of a refuted one if it ended by itself without an answer to each question."""
-    is_whole = sample.finish_reason != "stop" or None not in _answers(sample, num_questions, config)
-    if is_whole or not config.refute_unreadable:
+def _of_turn(
+    sample: Sample, rewards: OwnRewards, claims: Sequence[CoveredClaim], config: AuditConfig
+) -> OwnRewards:
+    """A turn's rewards; those of a refuted one if it ended by itself without an answer to each question.
+
+    "[Answer: unknown]" is none: no kind of claim can read it, and "Cannot answer" is there to be written.
+    """
+    if sample.finish_reason != "stop" or not config.refute_unreadable:
+        return rewards
+    answers = zip(_answers(sample, len(claims), config), claims, strict=True)
+    if all(answer is not None and _is_readable(answer, covered.target) for answer, covered in answers):
         return rewards
     refuted = config.reward_refuted
     return replace(rewards, reward=refuted, undisputed=refuted, unreadable=True)
