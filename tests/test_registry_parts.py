@@ -10,7 +10,7 @@ from orchestration.promotion.policy import GatePolicy, SmokePolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry import trial
 from orchestration.registry.smoke import smoke_gate
-from orchestration.registry.store import ModelVersion, _checked
+from orchestration.registry.store import LOCAL, ModelVersion, Registry, _checked
 from pipeline.redaction import refuse_password
 from tests.march_cli import refused
 from tests.test_retrain_job import write_job
@@ -101,9 +101,15 @@ def test_a_password_in_the_query_of_a_databases_address_is_refused(user: str) ->
     assert "PGPASSWORD" in str(caught.value) and "hidden" not in str(caught.value)
 
 
-def test_no_registry_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_address_it_is_the_file_of_a_local_retraining_or_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    assert "--mlflow: missing" in refused(capsys, "model", "list")
+    monkeypatch.chdir(tmp_path)
+    assert "--mlflow: missing, and there is no runs/mlflow.db" in refused(capsys, "model", "list")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / LOCAL).touch()
+    assert Registry(None).uri == f"sqlite:///{tmp_path / LOCAL}"
 
 
 def test_a_name_that_cannot_be_is_refused() -> None:

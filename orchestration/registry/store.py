@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from pipeline.record.tracking import LINEAGE_RUN_TAG
 from pipeline.redaction import refuse_password
 
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
+LOCAL = Path("runs/mlflow.db")  # where a retraining logs that is given no address
 URI_TAG, SHA256_TAG, LINEAGE_TAG = "march.weights_uri", "march.weights_sha256", "march.lineage_sha256"
 REPORT_TAG, DECISION_TAG = "march.gate_report", "march.decision_uri"
 MOST_TAG_CHARS = 100_000  # of MLflow 3
@@ -38,7 +40,7 @@ class Registry:
     """The registry of one MLflow server.
 
     Args:
-        uri: Its address, or sqlite:///FILE.
+        uri: Its address, or sqlite:///FILE; None: the file that a retraining without an address keeps here.
 
     Raises:
         ValueError: there is none, or it holds a password.
@@ -48,7 +50,12 @@ class Registry:
         from mlflow import MlflowClient
 
         if uri is None:
-            raise ValueError("--mlflow: missing; give MLflow's address, or set MLFLOW_TRACKING_URI")
+            if not LOCAL.is_file():
+                raise ValueError(
+                    f"--mlflow: missing, and there is no {LOCAL} here; give MLflow's address, or set "
+                    "MLFLOW_TRACKING_URI"
+                )
+            uri = f"sqlite:///{LOCAL.absolute()}"
         refuse_password("--mlflow", uri)
         self.uri = uri
         self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)

@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
 
 from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
+from orchestration.registry.store import LOCAL
 from orchestration.retrain.triggers import Triggers
 from orchestration.settings import BESIDE, InputPath, beside
 from orchestration.settings.evaluate import EvaluationSettings
@@ -90,7 +91,7 @@ class RegistrySettings(Settings):
     def address(self) -> str:
         """Of the MLflow server, or a file under `runs/`."""
         found = self.uri or os.environ.get("MLFLOW_TRACKING_URI")
-        return found or f"sqlite:///{Path('runs/mlflow.db').absolute()}"
+        return found or f"sqlite:///{LOCAL.absolute()}"
 
     def read_policy(self) -> GatePolicy:
         """What the policy's file says.

@@ -5,6 +5,7 @@ First the voters' consensus on each claim, then the claims together. Nothing aft
 | the votes on one claim | state |
 |---|---|
 | fewer readable votes than `min_valid_voters` | FAILED |
+| no majority of the readable votes, and one that is missing could have decided | FAILED |
 | no answer has more than half of the readable votes | NO_CONSENSUS |
 | the majority says "cannot answer" | NOT_IN_DOCUMENTS |
 | the majority's answer bears the claim out (`ClaimKind.bears_out`) | SUPPORTED |
@@ -13,14 +14,14 @@ First the voters' consensus on each claim, then the claims together. Nothing aft
 A vote whose evidence is in no document counts as "cannot answer" with `verbatim_evidence`. A bare vote
 states a bound ("over 270") only if the document does where its evidence is. Votes are grouped by an
 equivalence, so their order never matters, and a minority never decides. What the lookup refutes of the kinds
-in `refute_by_lookup` is refuted (`reward.judging.coverage.with_lookup`): a SUPPORTED claim takes the lookup's
-state, and what no claim is about becomes one.
+in `refute_by_lookup` is refuted (`reward.judging.coverage.with_lookup`): a SUPPORTED or FAILED claim takes
+the lookup's state, and what no claim is about becomes one.
 
 | the response | outcome | reward, `march` | reward, `paper` |
 |---|---|---|---|
 | some claim CONTRADICTED, NOT_IN_DOCUMENTS or NO_CONSENSUS | REFUTED | -1 | -1 |
-| else some claim FAILED, or the audit itself failed | UNSCORED | none | none |
 | no usable claim, and the lookup finds one that the documents refute | REFUTED | -1 | none: UNSCORED |
+| else some claim FAILED, or the audit itself failed | UNSCORED | none | none |
 | else a mention that no claim covers (`uncovered`) | REFUTED | -1 (`refute`) | ignored |
 | else all claims SUPPORTED | SUPPORTED | 0 | 0 |
 | claims, to a query that is known to be unanswerable | REFUTED | -1 | as the claims say |
