@@ -89,6 +89,8 @@ def bounded(text: str, number: Number, low: int) -> Number:
         name = _SIGNS[match["sign"]] if match["sign"] else _NAMES[" ".join(match["words"].lower().split())]
         if name == "at_least" and number.kind is not Kind.MONEY and match[0].lower().startswith("start"):
             break  # a show "starts at 9"
+        if number.kind is Kind.COUNT and match[0].lower().startswith("within"):
+            break  # "within 49 words" is the answer's own length, "within 28 days" a bound
         if name == "about":
             is_short = number.is_short or (match["words"] or "").lower() in _SHORT
             number = changed(number, approximate=True, is_short=is_short, start=match.start())
