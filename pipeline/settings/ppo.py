@@ -127,7 +127,7 @@ class PpoSettings(Settings):
     )
     refuse_saying_less: bool = Field(
         default=False,
-        description="An answer that mentions less than the median of its query's answers is paid -1, as a "
+        description="A supported answer that mentions less than most of its query's answers is paid as a "
         "refuted one; needs several answers to a query.",
     )
     eps_clip: float = Field(default=0.2, gt=0, lt=1)
@@ -142,8 +142,8 @@ class PpoSettings(Settings):
     truncated_reward: float | None = Field(
         default=None,
         lt=0,
-        description="Reward of a turn that was cut at its token limit, in place of the audit's and on its "
-        "scale -1/0; reward_scalars shift it with the others.",
+        description="Reward of a trained turn that was cut at its token limit, in place of the audit's and "
+        "on its scale -1/0; reward_scalars shift it with the others. What has no reward stays masked.",
     )
 
     @model_validator(mode="after")

@@ -46,7 +46,13 @@ class RolloutSettings(Settings):
     temperature: float = Field(
         default=0.6, gt=0, le=2, description="0.6 in the paper; the Checker samples at it too."
     )
-    top_p: float = Field(default=1.0, gt=0, le=1)
+    top_p: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Below 1 what is sampled has other probabilities than the actor computes: ratios are off, and "
+        "a weight sync that did not arrive is not seen.",
+    )
     max_prompt_tokens: int = Field(
         default=24_567, ge=1, description="The paper's; longer prompts are filtered."
     )
