@@ -50,8 +50,8 @@ class RolloutSettings(Settings):
         default=1.0,
         gt=0,
         le=1,
-        description="Below 1 what is sampled has other probabilities than the actor computes, so ratios are off "
-        "and a weight sync that did not arrive is not seen.",
+        description="Below 1 what is sampled has other probabilities than the actor computes: ratios are "
+        "off, and a weight sync that did not arrive is not seen.",
     )
     max_prompt_tokens: int = Field(
         default=24_567, ge=1, description="The paper's; longer prompts are filtered."
