@@ -50,7 +50,7 @@ _NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,2} $", re.I
 _EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl|turn)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
 # A change in the same clause: "tripled over 5 years", but not "fell for over 5 years".
 _CHANGES = re.compile(
-    r"\b(?:\w+fold|(?:increas|declin|doubl|tripl|quadrupl|improv|chang)\w*|grow\w*|grew|r[io]s(?:e[ns]?|ing)"
+    r"\b(?:\w+fold|(?:increas|declin|doubl|tripl|quadrupl|improv|chang|travel)\w*|grow\w*|grew|r[io]s(?:e[ns]?|ing)"
     r"|f[ae]ll\w*|drop\w*|climb\w*|shr[iau]nk\w*|times)\b[^.;:!?]*(?<!\bfor)(?<!\bof)(?<!\btook)(?<!\blasted)$",
     re.IGNORECASE,
 )
@@ -62,7 +62,8 @@ _RATE = re.compile(
     r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) ))?[ \u00a0]?"
     r"(?:(?:per|a|an|each|every|/)[ \u00a0]?"
     r"(second|minute|hour|day|night|week|month|quarter|year|decade|century|person|head|capita|unit|stay|trip|visit|game"
-    r"|match|season|cycle|booking|ticket|order|child|adult|guest|customer|employee|share|page|mile|kilomet(?:er|re)|km)s?"
+    r"|match|season|cycle|booking|ticket|order|child|adult|guest|customer|employee|share|page|mile|kilomet(?:er|re)|km"
+    r"|acre|hectare|barrel|gallon|lit(?:er|re)|tonne|ton|kilo|kilogram|kg)s?"
     r"(?! (?:later|ago|before|after|earlier|of)\b)"
     r"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually))(?![^\W_])",
     re.IGNORECASE,

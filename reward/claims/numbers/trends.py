@@ -29,7 +29,7 @@ class Trend(StrEnum):
     LOSS = "loss"
     ABOVE = "above"  # sea level, the average
     BELOW = "below"
-    BEFORE = "before"  # a day
+    BEFORE = "before"  # a day, or ahead of a schedule
     AFTER = "after"
     BIRTH = "birth"  # of somebody
     DEATH = "death"
@@ -66,6 +66,7 @@ _KINDS = frozenset({Kind.COUNT, Kind.QUANTITY, Kind.PERCENT, Kind.PERCENTAGE_POI
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _CLAUSE_END = re.compile(r"[.,;:!?()\n\d]")
 _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
+_SCHEDULE = re.compile(r" (?:(?P<early>early|ahead of (?:schedule|time))|late|behind (?:schedule|time))\b")
 _THAN_BEFORE = re.compile(
     r" than (?:before|last|previously|in \d|(?:\w+ ){1,3}(?:earlier|before|ago)\b"
     r"|(?:the|an?) (?:previous |prior )?(?:year|month|quarter|week)\b)"
@@ -111,6 +112,8 @@ def trend_of(text: str, number: Number) -> Trend:
     """What the words beside a number make of it."""
     if number.kind in (Kind.DATE, Kind.YEAR):
         return _life_event(text, number) or _side_of_date(text, number)
+    if number.kind is Kind.DURATION and (schedule := _SCHEDULE.match(text, number.end)):
+        return Trend.BEFORE if schedule["early"] else Trend.AFTER
     if number.kind not in _KINDS:
         return Trend.NONE
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
