@@ -206,6 +206,13 @@ def test_a_proxy_of_the_machine_does_not_come_between(serve: Serve, monkeypatch:
     assert ask(serve(Misbehaving(good_answer()).app)).verdict.outcome is Outcome.SUPPORTED
 
 
+@pytest.mark.parametrize("address", ["http://march:SECRET@127.0.0.1:1", "http://127.0.0.1:1/?key=SECRET"])
+def test_an_address_with_a_secret_in_it_is_refused_and_not_shown(address: str) -> None:
+    with pytest.raises(ValueError, match=r"base_url: \['http://127\.0\.0\.1:1'\] came with a user") as caught:
+        RewardClient(address, token="x" * 16)
+    assert "SECRET" not in str(caught.value)
+
+
 def test_ready_and_wait_ready(serve: Serve) -> None:
     server = Misbehaving(JSONResponse({"status": "not ready", "reason": "engine"}, 503), good_answer())
     url = serve(server.app)

@@ -131,6 +131,21 @@ def test_a_client_that_reads_nothing_is_cut_off(start: Start) -> None:
     connection.close()
 
 
+def test_a_client_that_reads_slowly_gets_all_of_its_answer(start: Start) -> None:
+    server = start(stall_timeout_s=0.4)
+    num = 30_000_000
+    server.app.get("/slow")(lambda: Response(b"x" * num))
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    connection.connect(("127.0.0.1", server.port))
+    connection.sendall(HEAD.replace(b"/version", b"/slow") + b"Connection: close\r\n\r\n")
+    read = 0
+    while part := connection.recv(100_000):
+        read += len(part)
+        time.sleep(0.005)  # some hundred pieces: seconds in all
+    assert read > num
+
+
 def test_accepted_connections_are_probed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         probe_peers(listener)

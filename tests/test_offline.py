@@ -240,6 +240,22 @@ def test_a_slow_row_holds_up_no_other_and_the_file_is_put_in_order(tmp_path: Pat
     assert [row.id for row in verdicts(job)] == [f"r{100 + i}" for i in range(12)]
 
 
+@pytest.mark.parametrize("change", ["edited", "cut"])
+def test_an_input_that_changes_while_it_is_audited_is_no_success(tmp_path: Path, change: str) -> None:
+    job = shop_job(tmp_path)
+    lines = job.input.read_text().splitlines(keepends=True)
+
+    class Exporter(Watch):
+        def start(self, total: int, kept: int) -> None:
+            super().start(total, kept)
+            last = lines[-1].replace("euros", "dollars") if change == "edited" else ""
+            job.input.write_text("".join([*lines[:-1], last]))
+
+    with pytest.raises(ValueError, match=r"has changed while it was read|1 rows are gone"):
+        run_audit(job, Exporter())
+    assert not job.summary_path.exists()
+
+
 def test_a_model_that_is_not_there_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     sampler = MODEL.model_copy(update={"max_retries": 0})
     job = shop_job(tmp_path, sampler=sampler)

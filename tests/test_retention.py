@@ -248,6 +248,17 @@ def test_what_versions_and_their_lineage_need_is_kept_by_default(tmp_path: Path)
     assert len([name for name in tested.store.pointers() if "/train/" in name]) == 3
 
 
+def test_the_results_of_another_job_are_none_of_a_jobs_own(tmp_path: Path) -> None:
+    tested = loop(tmp_path, *KEEP_3)
+    for number in range(4):
+        digest = tested.store.publish(kind="stage", record={"number": number}).digest
+        tested.store.move(f"retrain/other/train/{number}", digest, expected=None)
+    for _ in range(4):
+        tested.retrain(Ending.REFUSED)
+    assert len([name for name in tested.store.pointers() if name.startswith("retrain/other/")]) == 4
+    assert len([name for name in tested.store.pointers() if "/train/" in name]) == 4 + 3
+
+
 def test_a_job_without_retention_removes_nothing(tmp_path: Path) -> None:
     tested = loop(tmp_path)
     for _ in range(4):

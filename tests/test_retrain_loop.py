@@ -13,6 +13,7 @@ from orchestration.retrain.loop import LeaseLostError, OverBudgetError, StageFai
 from orchestration.retrain.records import (
     Ending,
     ParentWeights,
+    Retraining,
     RetrainingState,
     Stage,
     StageProblem,
@@ -295,6 +296,24 @@ def test_a_lost_lease_stops_the_stage(tested: Rig) -> None:
     with pytest.raises(LeaseLostError):
         retrain(place)
     assert not tested.factory.started
+
+
+def test_who_lost_the_lease_writes_nothing_over_the_record_of_who_has_it(tested: Rig) -> None:
+    class Taken:
+        is_lost = False
+
+    lease, others = Taken(), list[Retraining]()
+
+    def another_machine_ends_it(_stage: Stage) -> None:
+        lease.is_lost = True
+        (left,) = tested.ledger.runs.values()
+        others.append(left.model_copy(update={"state": RetrainingState.DONE, "reason": "promoted there"}))
+        tested.ledger.runs[left.run_id] = others[0]
+
+    tested.factory.before_end = another_machine_ends_it
+    with pytest.raises(LeaseLostError):
+        retrain(replace(tested.place, lease=cast(Lease, lease)))
+    assert list(tested.ledger.runs.values()) == others
 
 
 def test_a_registry_that_is_away_for_a_moment_is_waited_for(tested: Rig) -> None:

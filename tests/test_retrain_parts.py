@@ -74,6 +74,8 @@ class LosesAnswers(LocalBackend):
 
     def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
         trouble = self.troubles.pop(0) if self.troubles else ""
+        if trouble == "broken":
+            raise OSError(5, "the folder's server is away")
         if trouble == "away":
             raise StoreError(f"{key}: the store does not answer")
         super().compare_and_set(key, content, tag=tag)
@@ -81,7 +83,9 @@ class LosesAnswers(LocalBackend):
             raise StoreError(f"{key}: the connection was reset")
 
 
-@pytest.mark.parametrize("troubles", [["away"] * 12, ["unheard"] * 3, ["away", "unheard", "away"]])
+@pytest.mark.parametrize(
+    "troubles", [["away"] * 12, ["unheard"] * 3, ["away", "unheard", "away"], ["broken"] * 3]
+)
 def test_a_store_that_is_away_costs_nobody_the_lease(tmp_path: Path, troubles: list[str]) -> None:
     backend = LosesAnswers(tmp_path)
     held = lease(backend, "here", period_s=0.02)

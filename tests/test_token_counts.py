@@ -48,6 +48,16 @@ def counts(server: Tokenizer, *, path: str = "/v1", num_times: int = 1) -> list[
     return asyncio.run(run())
 
 
+def test_a_server_that_has_counted_is_not_taken_for_one_that_cannot() -> None:
+    class Moody(Tokenizer):
+        async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.status = (200, 403)[len(self.requests)]
+            await super().talk(reader, writer)
+
+    with pytest.raises(SamplerError):
+        counts(Moody(200, {"count": 11}), num_times=2)
+
+
 @pytest.mark.parametrize(
     ("path", "asked"), [("/v1", "/tokenize"), ("", "/tokenize"), ("/api/v2", "/api/tokenize")]
 )

@@ -157,7 +157,7 @@ class Lease:
                 self._write(found, holder)
             else:
                 self._lost.set()
-        except ValueError as error:  # the next beat may do better, and reads who has it
+        except (ValueError, OSError) as error:  # the next beat may do better, and reads who has it
             logger.warning("%s: %s", self._key, error)
 
     def _write(self, over: Blob | None, holder: str | None) -> None:

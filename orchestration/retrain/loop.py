@@ -118,6 +118,8 @@ def retrain(
         return found
     try:
         return loop.run()
+    except LeaseLostError:
+        raise  # the record is that of whoever runs the job now
     except EndedEarlyError as error:
         needs_person = error.ending in (Ending.FIX, Ending.OVER_BUDGET)
         loop.end(error.state, reason=str(error), needs_person=needs_person)
@@ -184,6 +186,7 @@ class _Loop:
             ValueError: MLflow cannot be reached, and that is not only warned of.
         """
         self._place.watch.show(self._now)
+        self._demand_lease()
         try:
             self._place.ledger.save(self._now, patiently=patiently)
         except Exception as error:
@@ -320,6 +323,10 @@ class _Loop:
                     self.save(patiently=False, or_warn=True)
                 self._place.watch.show(self._now, progress)
                 time.sleep(_POLL_S)
+        except LeaseLostError:
+            if not isinstance(running, RayStage):  # which the new holder may follow
+                running.stop()
+            raise
         except BaseException:
             running.stop()
             pay()
@@ -338,5 +345,8 @@ class _Loop:
         line = self._now.spent.over(self._job.budget)
         if line is not None:
             raise OverBudgetError(f"{line}; raise it in the job, and the same command goes on")
+        self._demand_lease()
+
+    def _demand_lease(self) -> None:
         if self._place.lease is not None and self._place.lease.is_lost:
             raise LeaseLostError("the lease in the store was taken; another machine runs this job")

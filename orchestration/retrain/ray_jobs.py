@@ -54,7 +54,8 @@ class RayStage:
         living = [one.submission_id for one in known if is_living(one)]
         if living:
             logger.info("%s runs already; attached to it", living[-1])
-        name = f"march-{request.job.name}-{stage}-{key}-{len(known) + 1}"
+        last = max((int(str(one.submission_id).rpartition("-")[2]) for one in known), default=0)
+        name = f"march-{request.job.name}-{stage}-{key}-{last + 1}"
         self.id = str(living[-1] if living else _submit(self._client, request, cluster, name))
 
     def has_ended(self) -> bool:

@@ -42,7 +42,7 @@ def prune_after(job: Job, store: ArtifactStore, decisions: Decisions) -> None:
         for key in Results(store, job.name).keys(Stage.TRAIN):  # checkpoints of what is in the store
             shutil.rmtree(stage_folder(job, Stage.TRAIN, key), ignore_errors=True)
         idle = idle_versions(decisions, settings.versions)
-        stale = stale_results(store, settings.keep_last)
+        stale = stale_results(store, settings.keep_last, job=job.name)
         stale |= {name for version in idle for name in results_of_version(store, version)}
         named = references(decisions.registry, store, without=idle)
         garbage = find_garbage(
@@ -105,15 +105,16 @@ def results_of_version(store: ArtifactStore, version: ModelVersion) -> set[str]:
     return found
 
 
-def stale_results(store: ArtifactStore, keep_last: int) -> set[str]:
+def stale_results(store: ArtifactStore, keep_last: int, *, job: str = "") -> set[str]:
     """Names of pointers to results that none of each job's last retrainings made or used.
 
     Args:
         store: Which.
         keep_last: Of so many retrainings all results stay.
+        job: Of this job alone; all by default.
     """
     stages: dict[str, list[Entry]] = {}
-    for entry in store.backend.entries(f"{POINTERS}{PREFIX}"):
+    for entry in store.backend.entries(f"{POINTERS}{PREFIX}" + (f"{job}/" if job else "")):
         stages.setdefault(entry.key.rpartition("/")[0], []).append(entry)
     stale: set[str] = set()
     for folder, found in stages.items():

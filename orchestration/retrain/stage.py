@@ -35,6 +35,8 @@ _WORK = {
 def main(argument: str) -> int:
     """Runs a stage, unless it has a result; returns the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+    for name in ("httpx", "httpx2"):  # they log each request's address, and what is secret in it
+        logging.getLogger(name).setLevel(logging.WARNING)
     text = argument if argument.lstrip().startswith("{") else Path(argument).read_text()
     request = StageRequest.model_validate_json(text)
     if request.job.store.endpoint:  # for addresses of the store, which name no endpoint

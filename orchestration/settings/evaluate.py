@@ -22,7 +22,10 @@ _MLFLOW_SCHEMES = ("models:/", "runs:/", "mlflow-artifacts:/")
 class JudgeSettings(Settings):
     """The server that judges."""
 
-    url: str = Field(pattern=r"^https?://[^@]+$", description="OpenAI-compatible: http://host:port/v1")
+    url: str = Field(
+        pattern=r"^https?://[^@?#]+$",
+        description="OpenAI-compatible: http://host:port/v1, without a secret in it: that is `key_env`'s.",
+    )
     model: str
     key_env: str = Field(default="OPENAI_API_KEY", description="Variable that holds its key.")
 

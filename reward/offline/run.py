@@ -258,7 +258,7 @@ async def _audit(
     sampler: Sampler | None,
 ) -> float:
     """Audits the rows that are not kept; returns the seconds after the model was ready."""
-    rows = (row for row in take_rows(job) if row.query.id not in kept)
+    rows, missing = (row for row in take_rows(job) if row.query.id not in kept), plan.digests.keys() - kept
     async with _model(job, sampler) as chosen:
         job.summary_path.unlink(missing_ok=True)
         start = time.monotonic()
@@ -266,6 +266,11 @@ async def _audit(
 
         async def work() -> None:
             for row in rows:  # all workers take from it
+                if plan.digests.get(row.query.id) != row.digest:
+                    raise ValueError(
+                        f"{row.place}: has changed while it was read; start the same command again"
+                    )
+                missing.discard(row.query.id)
                 result = await audit(row.query, row.response, sampler=chosen, config=job.audit)
                 output.append(row, result.verdict)
                 progress.advance(result.verdict)
@@ -277,6 +282,10 @@ async def _audit(
                     workers.create_task(work())
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from failed
+        if missing:
+            raise ValueError(
+                f"{job.input}: {len(missing)} rows are gone since it was read first; start again"
+            )
         return time.monotonic() - start
 
 

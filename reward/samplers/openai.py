@@ -74,6 +74,7 @@ class Server:
         self.secrets = frozenset(one for one in values | {quote(v, safe="") for v in values} if len(one) > 4)
         self.refused_keys: set[str] = set()  # of a request's body
         self.counts_tokens = True  # until it says that it has no /tokenize
+        self.has_counted = False
 
     @property
     def tokenize_url(self) -> str:
@@ -185,11 +186,13 @@ class OpenAISampler:
             try:
                 answer = await server.client.post(server.tokenize_url, cast_to=object, body=body)
             except openai.APIStatusError as error:
-                if error.status_code != 501 and is_of_engine(_named_failure(error, server.name)):
+                is_passing = error.status_code != 501 and is_of_engine(_named_failure(error, server.name))
+                if is_passing or server.has_counted:  # then it is no matter of what the server can do
                     raise
                 answer = None
             num_tokens = answer.get("count") if isinstance(answer, dict) else None
             if type(num_tokens) is int and num_tokens > 0:
+                server.has_counted = True
                 return num_tokens
             logger.info("%s has no /tokenize: prompts are measured in bytes", server.name)
             server.counts_tokens = False

@@ -46,6 +46,7 @@ from tenacity import (
 )
 
 from reward import telemetry
+from reward.config import bare_url
 from reward.serving.logs import REQUEST_ID_HEADER, new_request_id
 from reward.serving.signing import NONCE_HEADER, SIGNATURE_HEADER, fault_of, new_nonce, signature
 from reward.serving.wire import AuditRequest
@@ -129,6 +130,11 @@ class RewardClient:
         self._base_urls = tuple(url.rstrip("/") for url in urls)
         if not self._base_urls:
             raise ValueError("base_url: no address; give the reward server's")
+        if any(bare_url(url) != url for url in self._base_urls):
+            shown = [bare_url(url) for url in self._base_urls]
+            raise ValueError(
+                f"base_url: {shown} came with a user, a password or a query; give `token` instead"
+            )
         if len(set(self._base_urls)) < len(self._base_urls):
             raise ValueError(f"base_url: {list(self._base_urls)} names a server twice; leave it out once")
         self._timeout_s, self._attempts, self._patience_s = timeout_s, attempts, patience_s

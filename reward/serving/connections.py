@@ -96,7 +96,7 @@ class Bounds(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client reads its answer more slowly than it is written."""
         super().pause_writing()
-        self._stall = self.loop.call_later(self.limits.stall_timeout_s, self._cut)
+        self._watch_reader()
 
     def resume_writing(self) -> None:
         """It reads again."""
@@ -133,10 +133,18 @@ class Bounds(asyncio.Protocol):
         )
         self.transport.close()
 
-    def _cut(self) -> None:
-        if self.transport is not None:
-            self.refused.labels("stalled").inc()
-            self.transport.abort()
+    def _watch_reader(self) -> None:
+        left = 0 if self.transport is None else self.transport.get_write_buffer_size()
+        self._stall = self.loop.call_later(self.limits.stall_timeout_s, self._cut, left)
+
+    def _cut(self, left: int) -> None:
+        """Ends the connection, unless the client has read some of what was left to it, however slowly."""
+        if self.transport is None:
+            return
+        if self.transport.get_write_buffer_size() < left:
+            return self._watch_reader()
+        self.refused.labels("stalled").inc()
+        self.transport.abort()
 
 
 _PROBES = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # dead after a minute; Linux's

@@ -196,6 +196,8 @@ class DrainingServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answers what was accepted, within the grace, before uvicorn closes port and connections."""
         begin = time.monotonic()
+        if self._awaiting is not None:
+            self._awaiting.cancel()  # while it drains it is not ready, which is no failure
         if self._has_shared_socket:
             for server in self.servers:
                 server.close()  # this process's copy of the socket, not the socket

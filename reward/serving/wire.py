@@ -154,10 +154,10 @@ def _read_response(query: str, prompt: str, field: str, strip_suffixes: Sequence
     if not query.startswith(prompt):
         fix = "raise the prompt's length limit (a cut prompt hides documents) or fix the tokenizer"
         raise InvalidRequest(f"{field}: does not begin with its prompt; {fix}")
-    response = query[len(prompt) :]
-    while suffix := next((s for s in strip_suffixes if s and response.endswith(s)), None):
-        response = response.removesuffix(suffix)
-    return response
+    start, end = len(prompt), len(query)
+    while suffix := next((s for s in strip_suffixes if s and query.endswith(s, start, end)), None):
+        end -= len(suffix)
+    return query[start:end]
 
 
 def reward_reply(verdicts: Sequence[Verdict], *, without_claims: float) -> RewardReply:
