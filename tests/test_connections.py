@@ -95,6 +95,23 @@ def test_endless_headers_are_ended(start: Start, step: int) -> None:
     assert server.audit().json()["verdict"]["reward"] == 0.0
 
 
+def test_endless_headers_behind_a_request_under_way_are_ended(start: Start) -> None:
+    server = start(max_header_bytes=4096)
+    server.app.get("/hang")(lambda: time.sleep(3))
+    connection = server.connect()
+    connection.sendall(HEAD.replace(b"/version", b"/hang") + b"\r\n" + HEAD)
+    begin = time.monotonic()
+    try:
+        for _ in range(100):
+            connection.sendall(b"X-More: " + b"a" * 1000 + b"\r\n")
+            time.sleep(0.01)
+    except OSError:
+        pass
+    read_all(connection)
+    assert time.monotonic() - begin < 2.5, "it is not kept until the answer"
+    assert server.metric('march_connections_refused_total{reason="headers"}') == 1
+
+
 def test_headers_in_one_piece_are_measured_too(start: Start) -> None:
     server = start(max_header_bytes=4096)
     for path, header in (("/version", "a" * 5000), ("/version?" + "a" * 5000, "")):

@@ -84,10 +84,11 @@ class Bounds(asyncio.Protocol):
             return
         before = self.cycle
         is_idle = before is None or before.response_complete
+        is_of_next = is_idle or not before.more_body  # while an answer is under way, too
         if is_idle and self._timer is None:
             self._await_headers()  # of the next request on a kept connection
         super().data_received(data)
-        if not is_idle or self.cycle is not before:
+        if not is_of_next or self.cycle is not before:
             return self._end_wait()
         self._num_header_bytes += len(data)
         if self._num_header_bytes > self.limits.max_header_bytes:
