@@ -70,10 +70,14 @@ class CheckName(StrEnum):
     YES_NO_FIELDS = "yes_no_fields"  # fields that are true, false or null
 
 
+def _one_as_list(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
 class AuditConfig(Settings):
     """One audit: the prompts, the voters, the guards and the reward."""
 
-    kinds: tuple[_KindName, ...] = Field(
+    kinds: Annotated[tuple[_KindName, ...], BeforeValidator(_one_as_list)] = Field(
         default=("number", "name", "date"),
         min_length=1,
         description="Kinds of claims that are checked. Without date, dates are numbers; the paper has "
@@ -236,10 +240,6 @@ def bare_url(url: str) -> str:
     """An address without what may be secret in it: user, password, query and fragment."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).rstrip("/")
-
-
-def _one_as_list(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
 
 
 class OpenAISamplerConfig(Settings):

@@ -204,3 +204,16 @@ def test_a_date_may_stand_in_a_title_and_a_number_of_a_passage_may_not() -> None
         ("7", ClaimState.NOT_IN_DOCUMENTS),
     ]
     assert verdict.claims[0].note == "is in the title of document s"
+
+
+@pytest.mark.parametrize(
+    ("document", "response", "outcome"),
+    [
+        ("Mix cement and sand at 1:3.", "Mix cement and sand at 3:1.", Outcome.REFUTED),
+        ("Mix cement and sand at 1:3.", "Mix cement and sand at 1 to 3.", Outcome.SUPPORTED),
+        ("The home side won 2-1.", "The guests lost 1-2.", Outcome.SUPPORTED),  # a score has two sides
+    ],
+)
+def test_a_ratio_has_an_order_and_a_score_two_sides(document: str, response: str, outcome: Outcome) -> None:
+    query = RagQuery(id="q", query="?", documents=(Document(id="d", text=document),))
+    assert lexical_audit(query, response, AuditConfig()).outcome is outcome

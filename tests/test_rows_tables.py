@@ -183,6 +183,14 @@ def test_parquet_holds_documents_nested_or_in_json(documents: Any, tmp_path: Pat
     assert rows[1].place.endswith("in.parquet:2")
 
 
+def test_parquet_says_which_queries_nobody_can_answer(tmp_path: Path) -> None:
+    columns = {"id": ["a", "b"], "query": ["q"] * 2, "response": ["r"] * 2, "documents": [DOCUMENTS] * 2}
+    rows = read(
+        parquet(tmp_path / "in.parquet", columns | {"unanswerable": [True, False]}), RowFormat.PARQUET
+    )
+    assert [row.query.unanswerable for row in rows] == [True, False]
+
+
 def test_parquet_with_a_column_a_document(tmp_path: Path) -> None:
     columns = {"id": ["a"], "query": ["q"], "response": ["r"], "context_1": ["One."], "context_2": [None]}
     [row] = read(parquet(tmp_path / "in.parquet", columns), RowFormat.PARQUET)

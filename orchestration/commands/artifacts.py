@@ -101,6 +101,10 @@ def verify(
 
     opened = open_named(store)
     digests = [opened.resolve(ref) for ref in refs] if refs else list(opened.manifests())
+    if not digests:
+        raise ValueError(
+            f"--store: {opened.backend.address} holds nothing to verify; give a store that is used"
+        )
     found = 0
     with byte_progress("verifying", None) as advance:
         for damage in find_damage(opened, digests, read=read, advance=advance):

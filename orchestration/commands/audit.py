@@ -6,7 +6,7 @@ interrupted, after which the same command goes on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -106,7 +106,8 @@ def audit(
         overwrite=overwrite,
     )
     if explain is not None:
-        warn_ignored("with --explain", html=html, compare=compare, review=review, overwrite=overwrite)
+        others = {"html": html, "compare": compare, "review": review, "fail_under": fail_under}
+        warn_ignored("with --explain", **others, overwrite=overwrite)
         _explain(job, explain, out)
     else:
         _audit(job, html=html, review=review, compared=compare, fail_under=fail_under)
@@ -142,6 +143,8 @@ def _audit(
         refuse_inputs(path, job)
     if review is not None:
         refuse_filled(review)
+    named = {"--out": job.output, "its summary": job.summary_path, "--compare": compared}
+    _refuse_one_file_twice({**named, "--html": html, "--review": review})
     if compared is not None and compared.resolve() in (job.output.resolve(), job.summary_path.resolve()):
         raise ValueError(f"--compare: {compared} is this audit's own output; give another audit's")
     earlier = read_earlier(compared) if compared else None
@@ -161,6 +164,15 @@ def _audit(
     print(_closing_line(summary, changed, [job.output, job.summary_path, *written]))
     if fail_under is not None:
         _hold_against(summary, fail_under)
+
+
+def _refuse_one_file_twice(paths: Mapping[str, Path | None]) -> None:
+    seen: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is not None and (first := seen.setdefault(path.resolve(), option)) != option:
+            if option == "--compare":
+                continue  # which has an error of its own
+            raise ValueError(f"{option}: {path} is {first}, too; write to another file")
 
 
 def _closing_line(summary: Summary, changed: bool, files: Sequence[Path]) -> str:

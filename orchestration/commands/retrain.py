@@ -77,6 +77,8 @@ def retrain(
     from orchestration.commands import retrain_run as does
 
     if cancel:
+        if dry_run:
+            raise ValueError("--dry-run: writes nothing, and --cancel stops what runs; leave one of them out")
         return does.cancel(does.load(job, assignments, cluster))
     if logs is not None:
         return does.print_log(does.load(job, assignments, cluster), logs)

@@ -58,7 +58,8 @@ class Registry:
             uri = f"sqlite:///{LOCAL.absolute()}"
         refuse_password("--mlflow", uri)
         self.uri = uri
-        self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)
+        with one_line_errors(uri):
+            self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)
 
     def models(self) -> list[str]:
         """Names of the models that have versions of ours."""

@@ -33,7 +33,7 @@ from reward.offline.ragtruth import RESPONSES, SOURCES, read_ragtruth
 from reward.offline.rows import AuditRow, InputRow, explain, read_records, require_file
 
 _NEEDED = ("id", "query", "response")
-_READ = frozenset((*_NEEDED, "documents", "human_spans", "task_type", "source_id"))
+_READ = frozenset((*_NEEDED, "documents", "human_spans", "task_type", "source_id", "unanswerable"))
 _CONTEXT = re.compile(r"context(?:_\d+)?|document_\d+")
 _LARGEST_CELL = 64 * 1024**2  # characters; what an unclosed quote can swallow before it is refused
 _BATCH_ROWS = 64

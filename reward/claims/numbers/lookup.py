@@ -32,6 +32,7 @@ _FIRST_YEAR = 1000
 _HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _MOST_PARTS = 100  # "one in 100"
+_IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
 _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
@@ -222,7 +223,10 @@ class NumberLookup:
 def _may_be_sides(first: _Side, second: _Side) -> bool:
     """Whether two places can be the two sides of a ratio."""
     (one, pair), (other, its_pair) = first, second
-    return pair is its_pair and (pair is None or one.mention.start != other.mention.start)
+    if pair is not its_pair or pair is None or one.mention.start < other.mention.start:
+        return pair is its_pair
+    between = one.document.text[other.mention.end : one.mention.start]
+    return one.mention.start != other.mention.start and not _IN_ORDER.search(between)
 
 
 def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Number]]:
