@@ -217,3 +217,10 @@ def test_a_date_may_stand_in_a_title_and_a_number_of_a_passage_may_not() -> None
 def test_a_ratio_has_an_order_and_a_score_two_sides(document: str, response: str, outcome: Outcome) -> None:
     query = RagQuery(id="q", query="?", documents=(Document(id="d", text=document),))
     assert lexical_audit(query, response, AuditConfig()).outcome is outcome
+
+
+@pytest.mark.parametrize(("one", "other"), [("v2.4.1", "2.4.1"), ("2.4.1", "v2.4.1")])
+def test_the_letter_before_a_version_is_no_part_of_it(one: str, other: str) -> None:
+    query = RagQuery(id="q", query="?", documents=(Document(id="d", text=f"The latest release is {one}."),))
+    for version, outcome in ((other, Outcome.SUPPORTED), (other.replace("4", "5"), Outcome.REFUTED)):
+        assert lexical_audit(query, f"The latest one is {version}.", AuditConfig()).outcome is outcome

@@ -176,6 +176,8 @@ def _refuse_one_file_twice(paths: Mapping[str, Path | None]) -> None:
 
 
 def _closing_line(summary: Summary, changed: bool, files: Sequence[Path]) -> str:
+    from reward.offline.resume import FINAL_REASONS
+
     where = ", ".join(str(file) for file in files)
     num_unscored = summary.figures.outcomes["UNSCORED"]
     if not changed:
@@ -184,7 +186,9 @@ def _closing_line(summary: Summary, changed: bool, files: Sequence[Path]) -> str
     line = f"Audited {summary.num_audited:,} rows in {summary.audit_s:.1f} s{rate}: {where}"
     if num_unscored:
         reasons = ", ".join(summary.figures.unscored_reasons)
-        line += f"\n{num_unscored:,} rows could not be scored ({reasons}); the same command tries them again"
+        line += f"\n{num_unscored:,} rows could not be scored ({reasons}); "
+        is_final = all(reason in FINAL_REASONS for reason in summary.figures.unscored_reasons)
+        line += "raise the limit, or give less" if is_final else "the same command tries them again"
     return line
 
 

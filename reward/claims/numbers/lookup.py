@@ -32,6 +32,7 @@ _FIRST_YEAR = 1000
 _HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _MOST_PARTS = 100  # "one in 100"
+_VERSION = re.compile(r"^v(?=\d)")  # "v2.4.1" is 2.4.1
 _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
 _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
 _REACH = 120  # characters around a place that are held against the context
@@ -210,7 +211,7 @@ class NumberLookup:
                 return is_roman and claimed.value >= _FIRST_YEAR
             return is_roman and claimed.kind is Kind.ORDINAL  # "the XIV edition" is the 14th
         if found.kind is claimed.kind is Kind.IDENTIFIER and _unhyphened(claimed) == _unhyphened(found):
-            return True  # "X-200" and "X200"
+            return True  # "X-200" and "X200", "v2.4.1" and 2.4.1
         if claimed.is_bound and claimed.kind is Kind.DATE:
             is_opposed = found.is_bound and found.form is not claimed.form
             return not is_opposed and supports(unbound(claimed), unbound(found))
@@ -245,7 +246,7 @@ def _words_near(place: Place[Number]) -> frozenset[str]:
 
 
 def _unhyphened(number: Number) -> str:
-    return number.unit.replace("-", "").replace(" ", "")
+    return _VERSION.sub("", number.unit.replace("-", "").replace(" ", ""))
 
 
 def _other_writings(number: Number) -> Iterator[Number]:
