@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings
+from reward.offline.files import only_writer, replace_file
 from reward.offline.run import Summary, run_audit
 from reward.samplers import Message, SamplerError
 from reward.types import Outcome, Sample, SampleGroup, Verdict
@@ -254,6 +255,19 @@ def test_an_input_that_changes_while_it_is_audited_is_no_success(tmp_path: Path,
     with pytest.raises(ValueError, match=r"has changed while it was read|1 rows are gone"):
         run_audit(job, Exporter())
     assert not job.summary_path.exists()
+
+
+def test_a_device_or_a_pipe_is_no_output_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ValueError, match="pipe: is a device, a pipe or a folder; give the name of a file"):
+        replace_file(pipe, "text")
+    with pytest.raises(ValueError, match="pipe: is a device"), only_writer(pipe):
+        pass
+    job = shop_job(tmp_path).model_copy(update={"output": pipe})
+    with pytest.raises(ValueError, match="pipe: is a device"):
+        run_audit(job, Watch())
+    assert pipe.is_fifo()
 
 
 def test_a_model_that_is_not_there_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:

@@ -13,7 +13,12 @@ from typing import BinaryIO
 
 
 def replace_file(path: Path, text: str | Iterable[str]) -> None:
-    """Writes a file by rename: a reader sees the old text or the new, and the same text changes nothing."""
+    """Writes a file by rename: a reader sees the old text or the new, and the same text changes nothing.
+
+    Raises:
+        ValueError: the path is a device, a pipe or a folder, which a rename would destroy.
+    """
+    _demand_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.tmp")
     with temporary.open("w", encoding="utf-8", newline="") as file:
@@ -22,6 +27,11 @@ def replace_file(path: Path, text: str | Iterable[str]) -> None:
         temporary.unlink()
     else:
         os.replace(temporary, path)
+
+
+def _demand_file(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path}: is a device, a pipe or a folder; give the name of a file")
 
 
 def file_sha256(path: Path) -> str:
@@ -45,8 +55,9 @@ def only_writer(path: Path, *, what: str = "audit") -> Iterator[BinaryIO]:
         what: Who writes it, for the message.
 
     Raises:
-        ValueError: another process writes it.
+        ValueError: another process writes it, or it is no file.
     """
+    _demand_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as out:
         try:
