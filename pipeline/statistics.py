@@ -105,6 +105,19 @@ def by_slice(items: Iterable[_I]) -> dict[str, list[_I]]:
     return dict(groups)
 
 
+def linked(needed: Sequence[Iterable[str]]) -> list[int]:
+    """Groups rows that need a paragraph in common, directly or over others.
+
+    Returns:
+        For each row the first row of its group.
+    """
+    groups, first = list(range(len(needed))), dict[str, int]()
+    for row, keys in enumerate(needed):
+        joined = {row, *(groups[first.setdefault(key, row)] for key in keys)}
+        groups = [min(joined) if group in joined else group for group in groups]
+    return groups
+
+
 def paired_difference(
     baseline: Iterable[ItemScores], candidate: Iterable[ItemScores], score: str, *, level: float = LEVEL
 ) -> PairedDifference:

@@ -8,8 +8,9 @@ import pytest
 
 from pipeline.evaluate.benchmark import PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark, multihop
-from pipeline.evaluate.benchmarks.multihop import MuSiQue, linked
+from pipeline.evaluate.benchmarks.multihop import MuSiQue
 from pipeline.evaluate.benchmarks.prompts import NUM_SHOTS, load_shots, pick_shots
+from pipeline.statistics import linked
 from reward.types import Document
 from tests.benchmark_files import FOLDERS, QA, items_of, text_of
 from tests.benchmark_rows import queries_of

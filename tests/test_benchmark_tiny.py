@@ -38,7 +38,9 @@ def test_true_answers_pass_and_others_do_not(worlds: Path) -> None:
     assert [one.passed for one in said if one] == [True, False, False]
     judged = [(right, said[0]), ("", said[2])]
     scores = item_scores(benchmark, item, {prompt.name: judged})
-    assert scores["faithful"] == 0.0 and scores["coverage"] == 0.5, "a tie is not passed"
+    assert scores["right"] == 0.0 and scores["coverage"] == 0.5, "a tie is not passed"
+    less = world.asked[0].statement()
+    assert benchmark.read_judgement(item, prompt, less).passed is (len(world.asked) == 1), "saying less"
     assert prompt.messages and world.asked[0].question() in prompt.messages[-1]["content"]
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestration.registry.evaluated import metrics_of
 from pipeline.evaluate.compare import choose_best
 from pipeline.evaluate.results import read_manifest
-from pipeline.evaluate.track import metrics_of
 from pipeline.statistics import OVERALL, by_slice, estimates, macro_average
 from tests.promotion_evidence import evidence, write_evidence
 

@@ -53,7 +53,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/cpu/speed.py",
     "pipeline/record/mlflow_sender.py",
     "pipeline/record/tracking.py",
-    "pipeline/evaluate/track.py",
+    "orchestration/registry/evaluated.py",
     "orchestration/registry/logged.py",
     "orchestration/registry/mlflow_model.py",
     "orchestration/registry/server.py",

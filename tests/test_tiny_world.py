@@ -11,7 +11,7 @@ from pipeline.settings.worlds import WorldSettings
 from pipeline.tiny.demonstrations import demonstrate, write_answer, write_check, write_claims
 from pipeline.tiny.facts import Fact, read_facts
 from pipeline.tiny.recipe import BASE, ERRORS
-from pipeline.tiny.truth import attempted, judge, true_answer
+from pipeline.tiny.truth import judge, true_answer
 from pipeline.tiny.words import CITIES, EVENTS
 from pipeline.tiny.world import MARKERS, is_held_out, sample_world, sample_worlds, worlds
 from reward.claims.numbers import find_numbers
@@ -66,11 +66,11 @@ def test_prompts_are_the_compact_ones():
 
 
 @pytest.mark.parametrize(
-    ("response", "faithful", "num_values", "num_right", "share"),
+    ("response", "faithful", "num_values", "num_right", "coverage"),
     [
         (write_answer([(PICNIC, 466), (CIRCUS, 71)]), True, 2, 2, 1.0),
         (write_answer([(PICNIC, 466)]), True, 1, 1, 0.5),
-        (write_answer([(PICNIC, 12), (CIRCUS, 71)]), False, 2, 1, 1.0),
+        (write_answer([(PICNIC, 12), (CIRCUS, 71)]), False, 2, 1, 0.5),
         (TWIN.statement(), True, 1, 1, 0.0),  # true, though nobody asked
         ("It was 466.", False, 1, 0, 0.0),  # a number outside any statement
         ("The July picnic in Kabul raised 466 people.", False, 1, 0, 0.0),
@@ -80,11 +80,10 @@ def test_prompts_are_the_compact_ones():
         ("", False, 0, 0, 0.0),
     ],
 )
-def test_an_answer_is_held_against_the_documents(response, faithful, num_values, num_right, share):
+def test_an_answer_is_held_against_the_documents(response, faithful, num_values, num_right, coverage):
     found = judge(QUERY, response)
-    assert (found.faithful, len(found.values)) == (faithful, num_values)
+    assert (found.faithful, len(found.values), found.coverage) == (faithful, num_values, coverage)
     assert sum(one.is_true for one in found.values) == num_right
-    assert attempted(QUERY, response) == share
 
 
 def test_of_a_foreign_row_nothing_is_true():
@@ -126,7 +125,7 @@ def test_true_and_near_duplicate_answers_are_told_apart(seed):
     world = sample_world(random.Random(seed), "train", settings=WorldSettings(p_duplicate=1.0))
     truth = write_answer([(fact, fact.number) for fact in world.asked])
     found = judge(world.query, truth)
-    assert found.right and found.coverage == attempted(world.query, truth) == 1.0
+    assert found.right and found.coverage == 1.0
     for fact in world.asked:
         twin = world.near_duplicates[fact.key]
         assert sum(a != b for a, b in zip(fact.key, twin.key, strict=True)) == 1
@@ -152,7 +151,7 @@ def test_the_audit_reads_what_the_roles_write(seed):
 @given(st.text())
 def test_any_text_is_judged(text):
     found = judge(QUERY, text)
-    assert 0.0 <= found.coverage <= attempted(QUERY, text) <= 1.0
+    assert 0.0 <= found.coverage <= 1.0
 
 
 def test_worlds_are_repeatable_and_named():

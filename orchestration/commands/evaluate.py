@@ -181,7 +181,7 @@ def _evaluate(
         replace_file(html, page)
         files.append(html)
     if mlflow is not None:
-        from pipeline.evaluate.track import log_evaluation
+        from orchestration.registry.evaluated import log_evaluation
 
         run_id = log_evaluation(mlflow, job, manifest, page=html, run_id=mlflow_run)
         print(f"MLflow run {run_id} at {mlflow}")

@@ -22,6 +22,7 @@ FACTS Grounding, https://huggingface.co/datasets/google/FACTS-grounding-public, 
 
 from __future__ import annotations
 
+from string import ascii_uppercase
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -49,6 +50,15 @@ class Annotation(InputRecord):
     summary_span: str | None = None
     source_span: str | None = None
 
+    @property
+    def text(self) -> str:
+        """With the one label that FaithJudge shows of several: Unwanted before Benign before the first."""
+        first = self.label[0] if self.label else "-"
+        label = next((label for label in ("Unwanted", "Benign") if label in self.label), first)
+        text = f'{label}: "{self.summary_span or ""}"'
+        text += f' (source: "{self.source_span}")' if self.source_span else ""
+        return text + (f" - {self.note}" if self.note else "")
+
 
 class FaithBenchRow(SourceRow):
     """A summary of an article, by one of ten models; it asks no question."""
@@ -59,6 +69,19 @@ class FaithBenchRow(SourceRow):
     source: str
     summary: str
     annotations: tuple[Annotation, ...] = ()
+
+    @property
+    def is_benign(self) -> bool:
+        """Whether what was marked is no fault (FaithJudge's `scripts/binarize.py`)."""
+        return all(set(one.label) <= {"Benign"} for one in self.annotations)
+
+    @property
+    def notes(self) -> list[str]:
+        """What people found, annotator by annotator; nothing without a label."""
+        names = list(dict.fromkeys(one.annotator_id for one in self.annotations))
+        places = sorted((names.index(one.annotator_id), i) for i, one in enumerate(self.annotations))
+        found = [f"Annotator {ascii_uppercase[who % 26]}: {self.annotations[i].text}" for who, i in places]
+        return found if any(one.label for one in self.annotations) else []
 
     def queries(self, place: str) -> tuple[RagQuery, ...]:
         """The article."""

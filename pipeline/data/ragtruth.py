@@ -27,6 +27,14 @@ class RagTruthLabel(InputRecord):
     implicit_true: bool | None = None
     due_to_null: bool | None = None
 
+    @property
+    def note(self) -> str:
+        """For a reader."""
+        note = f'{self.label_type}: "{self.text}"'
+        note += f" - {self.meta}" if self.meta else ""
+        note += " (perhaps true, but the source does not say it)" if self.implicit_true else ""
+        return note + (" (a null of the data was read as false)" if self.due_to_null else "")
+
 
 class RagTruthResponse(InputRecord):
     """An answer of one of the models; of a quality other than "good", it takes no part in an evaluation."""

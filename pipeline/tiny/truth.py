@@ -51,12 +51,6 @@ def judge(query: RagQuery, response: str) -> Judgement:
     )
 
 
-def attempted(query: RagQuery, response: str) -> float:
-    """Share of the asked items that a response makes a statement about, true or not, in [0, 1]."""
-    asked, stated = set(read_questions(query.query)), {one.key for one in read_facts(response)}
-    return len(asked & stated) / len(asked) if asked else 0.0
-
-
 def true_answer(query: RagQuery, question: str) -> str | None:
     """Returns the value that the documents give for a question of this world; None when they hold none."""
     keys = read_questions(question)

@@ -111,16 +111,20 @@ def load_prompts(name_or_path: str) -> PromptSet:
             that says where and how to fix it.
     """
     source = _read(name_or_path)
-    environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True
-    )
-    environment.globals.clear()  # with the filter below: a rendering depends on its values alone
-    del environment.filters["random"]
+    environment = prompt_environment(keep_trailing_newline=True)
     roles = {
         role: _role_prompt(environment, f"prompts: {name_or_path}: {role}", role, source[role])
         for role in Role
     }
     return PromptSet(roles, digest=json_sha256(source))
+
+
+def prompt_environment(**layout: bool) -> ImmutableSandboxedEnvironment:
+    """Makes what renders prompts: in a sandbox, from its values alone; `layout` is Jinja's."""
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, **layout)
+    environment.globals.clear()
+    del environment.filters["random"]
+    return environment
 
 
 def _read(where: str) -> dict[str, dict[str, str]]:

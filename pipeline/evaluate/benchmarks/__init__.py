@@ -24,8 +24,8 @@ _CLASSES = {
     "ragtruth_judge": "faithjudge.RagTruthJudge",
     "faithbench_judge": "faithjudge.FaithBenchJudge",
     # Their truth is known: figures of no table.
-    "tiny": "worlds.TinyWorld",
-    "wiki": "worlds.WikiWorldRows",
+    "tiny": "worlds.TinyWorlds",
+    "wiki": "worlds.WikiFacts",
     "jsonl": "worlds.OwnRows",
     "jsonl_compact": "worlds.CompactOwnRows",
 }

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from pipeline.data.evaluation_rows import PairRow
@@ -18,19 +19,9 @@ from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import Benchmark, Item, LabelledResponse, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks.prompts import judged_text
 from pipeline.evaluate.majority import Judgement, Scores, majority
-from reward.offline.rows import make_query
-from reward.types import Document
 
-SPLITS = (
-    "refusal_answerable",
-    "refusal_unanswerable",
-    "faithfulness_qa",
-    "faithfulness_summ",
-    "completeness_qa",
-    "completeness_summ",
-    "conciseness_qa",
-    "conciseness_summ",
-)
+_KINDS, _TASKS = ("faithfulness", "completeness", "conciseness"), ("qa", "summ")
+SPLITS = ("refusal_answerable", "refusal_unanswerable", *map("_".join, product(_KINDS, _TASKS)))
 POSITIVE_FIRST, POSITIVE_SECOND = "positive first", "positive second"
 _POSITIVE, _NEGATIVE = "positive", "negative"
 _ORDERS = {POSITIVE_FIRST: (_POSITIVE, _NEGATIVE), POSITIVE_SECOND: (_NEGATIVE, _POSITIVE)}
@@ -58,9 +49,7 @@ class ContextualJudgeBench(Benchmark):
                     id=name,
                     slice=split,
                     cluster=hashlib.sha256(row.context.encode()).hexdigest()[:16],
-                    query=make_query(
-                        raw.place, name, row.question, [Document(id="context", text=row.context)]
-                    ),
+                    query=row.queries(raw.place)[0],
                     responses=(
                         LabelledResponse(id=_POSITIVE, text=row.positive_response),
                         LabelledResponse(id=_NEGATIVE, text=row.negative_response),

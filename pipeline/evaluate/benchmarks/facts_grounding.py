@@ -17,8 +17,7 @@ from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import Benchmark, Item, JudgeVerdict
 from pipeline.evaluate.majority import Judgement, Scores, counted, majority_scores
 from reward.offline.bootstrap import share
-from reward.offline.rows import make_query
-from reward.types import Document, Record
+from reward.types import Record
 
 
 class _Sentence(Record):
@@ -56,16 +55,11 @@ class FactsGrounding(Benchmark):
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the rows of `examples.csv`, or of the folder that holds it; see `Benchmark.items`."""
         (file,) = self.published(source, "examples.csv")
-        for number, raw in enumerate(FactsRow.raw_rows(file)):
-            row, name = parse_row(raw, FactsRow), f"facts-{number}"
-            documents = [Document(id="document", text=row.context_document)]
-            yield Item(
-                id=name,
-                slice="all",
-                cluster=name,
-                query=make_query(raw.place, name, row.user_request, documents),
-                instruction=row.system_instruction.strip() or None,
-            )
+        for raw in FactsRow.raw_rows(file):
+            row = parse_row(raw, FactsRow)
+            (query,) = row.queries(raw.place)
+            instruction = row.system_instruction.strip() or None
+            yield Item(id=query.id, slice="all", cluster=query.id, query=query, instruction=instruction)
 
     def by_majority(self, judged: Mapping[str, Sequence[Judgement | None]]) -> Scores:
         """`factual` by majority; `grounded` leaves eligibility out (the report's unadjusted score)."""

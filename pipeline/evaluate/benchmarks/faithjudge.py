@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import cycle
 from pathlib import Path
-from string import ascii_uppercase
 from typing import Literal
 
 from pydantic import Field
 
-from pipeline.data.evaluation_rows import Annotation, FaithBenchRow
-from pipeline.data.ragtruth import RagTruthLabel, RagTruthRow, responses_by_source
+from pipeline.data.evaluation_rows import FaithBenchRow
+from pipeline.data.ragtruth import RagTruthRow, responses_by_source
 from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import (
     Benchmark,
@@ -101,10 +99,7 @@ class RagTruth(FaithJudgeBenchmark):
                 slice=row.task_type.lower(),
                 cluster=row.source_id,
                 query=row.queries(raw.place)[0],
-                responses=tuple(
-                    _labelled(one.id, one.response, map(_mark, one.labels), consistent=not one.labels)
-                    for one in good
-                ),
+                responses=tuple(_given(one.id, one.response, [x.note for x in one.labels]) for one in good),
             )
 
 
@@ -132,7 +127,10 @@ class FaithBench(FaithJudgeBenchmark):
                     slice="summary",
                     cluster=name,
                     query=make_query(place, name, QUERY, [Document(id=name, text=text)]),
-                    responses=tuple(_summary(batch, row) for _, row in rows),
+                    responses=tuple(
+                        _given(f"{batch}-{row.sample_id}", row.summary, row.notes, benign=row.is_benign)
+                        for _, row in rows
+                    ),
                 )
 
 
@@ -198,35 +196,7 @@ class FaithBenchJudge(Calibration, FaithBench):
     name, title = "faithbench_judge", "Judge on FaithBench's labelled answers"
 
 
-def _mark(label: RagTruthLabel) -> str:
-    note = f'{label.label_type}: "{label.text}"'
-    note += f" - {label.meta}" if label.meta else ""
-    note += " (perhaps true, but the source does not say it)" if label.implicit_true else ""
-    return note + (" (a null of the data was read as false)" if label.due_to_null else "")
-
-
-def _summary(batch: str, row: FaithBenchRow) -> LabelledResponse:
-    """A summary with its notes, one an annotation; Benign is no fault (`scripts/binarize.py`)."""
-    annotators: dict[str, list[str]] = defaultdict(list)
-    for one in row.annotations:
-        annotators[one.annotator_id].append(_note(one))
-    labels = {label for one in row.annotations for label in one.label}
-    lettered = zip(cycle(ascii_uppercase), annotators.values(), strict=False)
-    notes = [f"Annotator {letter}: {note}" for letter, found in lettered for note in found] if labels else []
-    name = f"{batch}-{row.sample_id}"
-    return _labelled(name, row.summary, notes, consistent=labels <= {"Benign"})
-
-
-def _note(one: Annotation) -> str:
-    """With the one label that FaithJudge shows of several: Unwanted before Benign before the first."""
-    first = one.label[0] if one.label else "-"
-    label = next((label for label in ("Unwanted", "Benign") if label in one.label), first)
-    text = f'{label}: "{one.summary_span or ""}"'
-    text += f' (source: "{one.source_span}")' if one.source_span else ""
-    return text + (f" - {one.note}" if one.note else "")
-
-
-def _labelled(response_id: str, text: str, notes: Iterable[str], *, consistent: bool) -> LabelledResponse:
-    """An answer with what people marked in it, notes in one line each."""
+def _given(name: str, text: str, notes: Iterable[str], *, benign: bool = False) -> LabelledResponse:
+    """An answer with what people marked in it, notes in one line each; benign: though marked, no fault."""
     tidy = tuple(" ".join(note.split()) for note in notes)
-    return LabelledResponse(id=response_id, text=text.strip(), consistent=consistent, notes=tidy)
+    return LabelledResponse(id=name, text=text.strip(), consistent=benign or not tidy, notes=tidy)

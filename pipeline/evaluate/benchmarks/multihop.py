@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -32,6 +32,7 @@ from pipeline.data.values import raw_rows
 from pipeline.evaluate.benchmark import Benchmark, Item, JudgeVerdict, PromptStyle
 from pipeline.evaluate.benchmarks.prompts import judged_text, last_answer
 from pipeline.evaluate.majority import Judgement, Scores
+from pipeline.statistics import linked
 from reward.offline.rows import InputRecord, read_records
 
 NUM_ROWS = 500  # of the development sets, as in the paper: the test sets have no answers
@@ -166,16 +167,3 @@ class MuSiQue(MultiHopBenchmark):
     url = "https://github.com/StonyBrookNLP/musique"
     scored_by = "judge against the reference; EM and F1 as metrics/answer.py"
     file, row, f1 = "musique_ans_v1.0_dev.jsonl", MusiqueRow, musique_f1
-
-
-def linked(needed: Sequence[Iterable[str]]) -> list[int]:
-    """Groups rows that need a paragraph in common, directly or over others.
-
-    Returns:
-        For each row the first row of its group.
-    """
-    groups, first = list(range(len(needed))), dict[str, int]()
-    for row, keys in enumerate(needed):
-        joined = {row, *(groups[first.setdefault(key, row)] for key in keys)}
-        groups = [min(joined) if group in joined else group for group in groups]
-    return groups

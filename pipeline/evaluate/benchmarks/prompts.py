@@ -16,14 +16,13 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from jinja2 import StrictUndefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from pipeline.data.plain import PlainRow
 from reward.offline.rows import read_records
 from reward.provenance import json_sha256
-from reward.roles.prompts import RolePrompt
+from reward.roles.prompts import RolePrompt, prompt_environment
 from reward.samplers import Message
-from reward.types import Document, Record
+from reward.types import Document
 
 _FOLDER = Path(__file__).parent
 _SHOTS = _FOLDER / "shots" / "2wikimultihopqa_train.jsonl"  # more than are shown: some may be left out
@@ -47,23 +46,11 @@ class PromptTexts:
         return tuple(Message(role=one["role"], content=one["content"].strip()) for one in messages)
 
 
-class Shot(Record):
-    """A solved example: a question with the paragraphs that it needs."""
-
-    id: str
-    question: str
-    answer: str
-    documents: tuple[Document, ...]
-
-
 @cache
 def load_texts(name: str) -> PromptTexts:
     """Loads the shipped texts of a protocol, such as `multihop_qa`."""
     source = yaml.safe_load((_FOLDER / "prompts" / f"{name}.yaml").read_text(encoding="utf-8"))
-    environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.globals.clear()
+    environment = prompt_environment(trim_blocks=True, lstrip_blocks=True)
     chats = {
         chat: RolePrompt(**{part: environment.from_string(text) for part, text in texts.items()})
         for chat, texts in source.items()
@@ -76,12 +63,12 @@ def load_texts(name: str) -> PromptTexts:
 
 
 @cache
-def load_shots() -> tuple[Shot, ...]:
-    """The shipped examples."""
-    return tuple(shot for _, shot in read_records(_SHOTS, Shot))
+def load_shots() -> tuple[PlainRow, ...]:
+    """The shipped examples, each with the paragraphs that it needs."""
+    return tuple(shot for _, shot in read_records(_SHOTS, PlainRow))
 
 
-def pick_shots(question: str, documents: Sequence[Document]) -> tuple[Shot, ...]:
+def pick_shots(question: str, documents: Sequence[Document]) -> tuple[PlainRow, ...]:
     """The first ten examples that share neither the question nor a document's title or text with an item."""
 
     def texts(question: str, documents: Sequence[Document]) -> set[str]:
@@ -89,7 +76,7 @@ def pick_shots(question: str, documents: Sequence[Document]) -> tuple[Shot, ...]
         return {" ".join(text.casefold().split()) for text in (question, *parts)}
 
     known = texts(question, documents)
-    shots = [shot for shot in load_shots() if known.isdisjoint(texts(shot.question, shot.documents))]
+    shots = [shot for shot in load_shots() if known.isdisjoint(texts(shot.question, shot.to_documents()))]
     assert len(shots) >= NUM_SHOTS, f"{len(shots)} shots are left; ship more of them"
     return tuple(shots[:NUM_SHOTS])
 

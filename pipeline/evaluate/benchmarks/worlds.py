@@ -1,8 +1,8 @@
 """Benchmarks whose truth is known: an answer is right or wrong by rule, and no judge is asked.
 
 Two worlds, for which there is nothing to fetch: a file says what is asked, and the same file asks the same.
-`tiny` draws held-out worlds: are the answer's numbers true (`pipeline.tiny.truth`)? `wiki` are held-out rows
-of real text: does an answer state what was asked, and nothing wrong (`pipeline.worlds.judge`)?
+`tiny` draws held-out worlds, `wiki` are held-out rows of real text: does an answer state what was asked, and
+nothing wrong (`pipeline.tiny.truth`, `pipeline.worlds.judge`)?
 
     tiny    {"num_worlds": 240, "seed": 20260301}
     wiki    {"num_rows": 400, "wiki": {"kinds": ["number", "date"], "unanswerable_share": 0.2}}
@@ -16,46 +16,55 @@ where no document answers, an abstention is right (`pipeline.worlds.known`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar
 
 from pydantic import Field, ValidationError
 
 from pipeline.data.plain import PlainRow
 from pipeline.data.rows import parse_row
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
-from pipeline.evaluate.benchmarks.multihop import em_and_f1, linked
+from pipeline.evaluate.benchmarks.multihop import em_and_f1
 from pipeline.evaluate.benchmarks.prompts import judged_text
 from pipeline.evaluate.majority import Judgement, Scores
 from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
-from pipeline.tiny.truth import attempted
+from pipeline.statistics import linked
+from pipeline.tiny.truth import TinyRows
 from pipeline.tiny.truth import judge as judge_tiny
-from pipeline.tiny.world import sample_worlds
 from pipeline.worlds.judge import judge
 from pipeline.worlds.known import is_right
+from pipeline.worlds.wiki.world import WikiWorld
 from pipeline.worlds.world import Asked, WorldRow
+from pipeline.worlds.world import Judgement as Truth
 from reward.config import Settings
 from reward.offline.rows import explain
 from reward.types import RagQuery
 
-_S = TypeVar("_S", bound=Settings)
 _UNANSWERED = "no document answers"  # a slice
 
 
-class WorldsFile(Settings):
+class TinyFile(Settings):
     """Which worlds of `tiny` are drawn."""
 
     num_worlds: int = Field(ge=1, le=100_000)
     seed: int = Field(ge=0, description="Of no training's seed: the split is another one anyway.")
     world: WorldSettings = PLAIN_WORLD
 
+    def rows(self) -> Sequence[WorldRow]:
+        """Held-out rows."""
+        return TinyRows(self.num_worlds, self.seed, self.world).rows("held_out")
 
-class RowsFile(Settings):
+
+class WikiFile(Settings):
     """Which rows of `wiki` are asked."""
 
     num_rows: int = Field(default=400, ge=1, le=100_000, description="The first of the held-out rows.")
     wiki: WikiSettings = WikiSettings()
+
+    def rows(self) -> Sequence[WorldRow]:
+        """Held-out rows."""
+        return WikiWorld(self.wiki).rows("held_out")[: self.num_rows]
 
 
 class KnownTruth(Benchmark):
@@ -66,63 +75,64 @@ class KnownTruth(Benchmark):
     prompt_set = "compact"  # what the policies of the worlds were trained on
 
 
-class TinyWorld(KnownTruth):
-    """The benchmark `tiny`; no two worlds share a document, so each is a cluster."""
-
-    name, title, licence = "tiny", "Tiny worlds", "Apache-2.0"
-    url = "pipeline/tiny/world.py"
-    primary, scored_by = "faithful", "rule: every number of the answer is in a sentence of the documents"
-
-    def items(self, source: Path) -> Iterator[Item]:
-        """Draws the worlds; see `Benchmark.items`."""
-        asked = _read(source, WorldsFile, '{"num_worlds": 240, "seed": 0}')
-        for world in sample_worlds(asked.num_worlds, asked.seed, "held_out", asked.world):
-            yield Item(
-                id=world.query.id,
-                slice=f"{len(world.asked)} asked",
-                cluster=world.query.id,
-                query=world.query,
-                references=tuple(str(fact.value) for fact in world.asked),
-            )
-
-    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
-        """Whether nothing in an answer is wrong."""
-        return _judgement(judge_tiny(item.query, reply).faithful)
-
-    def measured(self, item: Item, prompt: str, generation: str) -> Scores:
-        """The share of the asked facts that an answer makes a statement about."""
-        return {"coverage": attempted(item.query, generation)}
-
-
-class WikiWorldRows(KnownTruth):
+class WikiFacts(KnownTruth):
     """The benchmark `wiki`; rows about one paragraph are one cluster."""
 
     name, title, licence = "wiki", "Wikipedia facts", "Apache-2.0"
     url = "https://github.com/Alab-NII/2wikimultihop"
     scored_by = "rule: every asked fact is stated and nothing wrong beside it; or a right abstention"
+    file: ClassVar[type[TinyFile | WikiFile]] = WikiFile
+    example = '{"num_rows": 400}'
 
     def items(self, source: Path) -> Iterator[Item]:
         """The rows, in their order; see `Benchmark.items`."""
-        from pipeline.worlds.wiki.world import WikiWorld
-
-        asked = _read(source, RowsFile, '{"num_rows": 400}')
-        for row in WikiWorld(asked.wiki).rows("held_out")[: asked.num_rows]:
+        if not source.is_file():
+            raise FileNotFoundError(f"{source}: no such file; write {self.example} into it")
+        try:
+            rows = self.file.model_validate_json(source.read_bytes()).rows()
+        except ValidationError as error:
+            raise ValueError(f"{source}: {explain(error)}; see {__name__}") from None
+        for row in rows:
             yield Item(
                 id=row.query.id,
                 slice=f"{len(row.asked)} asked" if row.is_answerable else _UNANSWERED,
-                cluster=row.asked[0].subject,
+                cluster=self.cluster(row),
                 query=_unmarked(row.query),
                 references=tuple(asked.model_dump_json() for asked in row.asked),
             )
 
+    def cluster(self, row: WorldRow) -> str:
+        """What intervals resample."""
+        return row.asked[0].subject
+
+    def judge(self, row: WorldRow, reply: str) -> Truth:
+        """What the world's truth says of a reply."""
+        return judge(row, reply)
+
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """Whether an answer is right."""
-        return _judgement(judge(_row(item), reply).right)
+        return _judgement(self.judge(_row(item), reply).right)
 
     def measured(self, item: Item, prompt: str, generation: str) -> Scores:
         """Whether nothing in an answer is wrong, and the share of the asked facts that it states."""
-        found = judge(_row(item), generation)
+        found = self.judge(_row(item), generation)
         return {"faithful": float(found.faithful), "coverage": found.coverage if found.answerable else None}
+
+
+class TinyWorlds(WikiFacts):
+    """The benchmark `tiny`; no two worlds share a document, so each is a cluster."""
+
+    name, title = "tiny", "Tiny worlds"
+    url = "pipeline/tiny/world.py"
+    file, example = TinyFile, '{"num_worlds": 240, "seed": 0}'
+
+    def cluster(self, row: WorldRow) -> str:
+        """The world."""
+        return row.query.id
+
+    def judge(self, row: WorldRow, reply: str) -> Truth:
+        """What the documents say of it."""
+        return judge_tiny(row.query, reply)
 
 
 class OwnRows(KnownTruth):
@@ -165,15 +175,6 @@ class CompactOwnRows(OwnRows):
     """The benchmark `jsonl_compact`."""
 
     name, prompt_set = "jsonl_compact", "compact"
-
-
-def _read(source: Path, model: type[_S], example: str) -> _S:
-    if not source.is_file():
-        raise FileNotFoundError(f"{source}: no such file; write {example} into it")
-    try:
-        return model.model_validate_json(source.read_bytes())
-    except ValidationError as error:
-        raise ValueError(f"{source}: {explain(error)}; see {__name__}") from None
 
 
 def _judgement(passed: bool) -> Judgement:
