@@ -12,7 +12,7 @@ from orchestration.registry.register import register_weights
 from orchestration.registry.store import Registry
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
-from pipeline.models.weights import weights_sha256
+from reward.offline.files import weights_sha256
 from tests.march_cli import march
 from tests.promotion_evidence import better, evidence, worse, write_evidence
 

@@ -26,8 +26,7 @@ from pipeline.artifacts.s3 import S3Backend, make_client
 from pipeline.artifacts.settings import MIB
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
-from pipeline.models.weights import weights_sha256
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, weights_sha256
 from tests.fault_proxy import Fault, FaultProxy, Harm, proxy_to
 from tests.s3_server import S3Server, serve_moto, serve_swift
 from tests.test_decision_chain import add

@@ -17,9 +17,9 @@ from pipeline.artifacts.upkeep import find_garbage
 from pipeline.lineage.publish import collect, publish_run, read_lineage
 from pipeline.lineage.record import look_around, note_surroundings, read_surroundings
 from pipeline.lineage.show import NOT_RECORDED, commands, render_html, tree_of, write_recipe
-from pipeline.models.weights import weights_sha256
 from pipeline.record.run import RunState
 from pipeline.settings.recipe import load_recipe
+from reward.offline.files import weights_sha256
 from reward.roles.prompts import load_prompts
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run

@@ -162,3 +162,4 @@ def test_a_step_of_which_nothing_is_trained_is_one_filler() -> None:
     assert [(len(part.rewards), bool(part.action_mask.any())) for part in parts] == [(1, False)]
     buffer = buffered(parts, max_tokens=64)
     assert buffer.dynamic_batch_num_tokens == [1.0], "its loss is 0 / 1 and no 0 / 0"
+    assert buffer.dynamic_optimizer_step == [0], "momentum alone would move the weights"

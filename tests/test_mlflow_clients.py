@@ -20,8 +20,8 @@ from orchestration.registry.store import Registry
 from pipeline.artifacts.address import named_artifact
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import open_store
-from pipeline.models.weights import weights_sha256
 from pipeline.record.tracking import start_mlflow_run
+from reward.offline.files import weights_sha256
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
 from tests.march_cli import march

@@ -9,8 +9,8 @@ from mlflow import MlflowClient
 
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
-from pipeline.models.weights import weights_sha256
 from pipeline.record.tracking import start_mlflow_run
+from reward.offline.files import weights_sha256
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
 from tests.march_cli import march, refused

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from subprocess import PIPE
 from typing import cast
 
 import pytest
@@ -26,7 +29,7 @@ from orchestration.registry.store import (
 )
 from orchestration.registry.stored import bring_evidence, local_weights, references
 from orchestration.registry.trial import Trial
-from pipeline.artifacts.address import Artifact, located, named_artifact
+from pipeline.artifacts.address import Artifact, forget, located, named_artifact
 from pipeline.artifacts.layout import manifest_key
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.settings import StoreSettings
@@ -35,7 +38,7 @@ from pipeline.artifacts.upkeep import find_garbage, remove
 from pipeline.lineage.publish import publish_record, publish_run, read_lineage
 from pipeline.lineage.show import render_html
 from pipeline.models.cache import Origin
-from pipeline.models.weights import weights_sha256
+from reward.offline.files import weights_sha256
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
 from tests.memory_registry import MemoryRegistry as DecidedRegistry
@@ -105,6 +108,26 @@ def test_a_lineage_registers_the_weights_that_it_made_and_itself(store: Artifact
     again = named_artifact(version.uri)
     assert again is not None
     assert again.address == version.uri
+
+
+def test_brought_files_are_forgotten_when_nobody_else_uses_them(store: ArtifactStore, run: Path) -> None:
+    address = registered(store, f"artifact:{publish_run(store, run)}")[1].uri
+    code = "import sys; from pipeline.artifacts.address import named_artifact as named\n"
+    code += f"print(named({address!r}).bring(), flush=True); sys.stdin.read()"
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True)
+    assert other.stdin and other.stdout
+    folder = Path(other.stdout.readline().strip())
+    assert named_artifact(address).bring() == folder
+    forget(folder)
+    assert folder.is_dir(), "another process uses it"
+    named_artifact(address).bring()
+    other.stdin.close()
+    other.wait()
+    forget(folder)
+    assert not folder.exists()
+    run.mkdir(exist_ok=True)
+    forget(run)
+    assert run.is_dir(), "it was never brought"
 
 
 def test_registered_weights_are_brought_once_and_verified(

@@ -21,7 +21,7 @@ from tests.mlflow_process import mlflow_server
 from tests.promotion_evidence import better, evidence, write_evidence
 from tests.registry_place import POLICY
 
-from pipeline.models.weights import weights_sha256  # isort: skip
+from reward.offline.files import weights_sha256  # isort: skip
 
 pytestmark = pytest.mark.slow
 EVENTS = ["model_version_tag.set", "model_version_alias.created"]

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from reward.config import LocalSamplerConfig
+from reward.offline.run import make_plan
 from tests.audit_jobs import files, ragtruth_job, run
 
 
@@ -47,3 +49,15 @@ def test_more_rows_go_on_where_fewer_ended(tmp_path: Path) -> None:
     assert watch.started == (54, 10)
     with pytest.raises(ValueError, match=r"out\.jsonl:11: row .* beyond --limit.*--overwrite"):
         run(ragtruth_job(tmp_path, limit=10))
+
+
+def test_verdicts_of_other_weights_under_the_same_path_are_not_taken(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    sampler = LocalSamplerConfig(model=str(model))
+    job = ragtruth_job(tmp_path).model_copy(update={"sampler": sampler})
+    digests = []
+    for content in ("before", "after", "after"):
+        (model / "model.safetensors").write_text(content)
+        digests.append(make_plan(job).settings_sha256)
+    assert digests[0] != digests[1] == digests[2]

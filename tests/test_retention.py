@@ -29,7 +29,7 @@ from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
 from pipeline.lineage.publish import publish_record
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord
-from pipeline.models.weights import digest_of_files
+from reward.offline.files import digest_of_files
 from tests.march_cli import march, refused
 from tests.retrainings import Factory, Rig, rig
 from tests.test_registry_stored import MemoryRegistry

@@ -13,7 +13,8 @@ from pipeline.artifacts.layout import is_digest
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.results import read_manifest
 from pipeline.lineage.publish import EVALUATION
-from pipeline.models.weights import digest_of_files, refuse_pickles
+from pipeline.models.weights import refuse_pickles
+from reward.offline.files import digest_of_files
 
 
 def bring_evidence(reference: str, store: ArtifactStore, *, is_dry: bool = False) -> Evidence:

@@ -18,9 +18,8 @@ from orchestration.retrain.rows import counted, rows_inputs
 from orchestration.settings.evaluate import EvaluationSettings
 from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.models.cache import require_model
-from pipeline.models.weights import weights_sha256
 from pipeline.settings.recipe import Recipe, load_recipe
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, weights_sha256
 from reward.provenance import json_sha256, package_version
 from reward.roles.prompts import load_prompts
 

@@ -20,9 +20,9 @@ from orchestration.retrain.rows import bring_rows
 from pipeline.atomic import write_atomically
 from pipeline.lineage.publish import collect
 from pipeline.lineage.record import SURROUNDINGS_FILE
-from pipeline.models.weights import weights_sha256
 from pipeline.record.run import RESULT_FILE
 from pipeline.record.tracking import RUN_FILE, STEPS_FILE, read_steps
+from reward.offline.files import weights_sha256
 
 MODEL, RUN, LINEAGE_FILE = "model", "run", "lineage.json"
 _KEPT = (RUN_FILE, RESULT_FILE, STEPS_FILE, SURROUNDINGS_FILE)

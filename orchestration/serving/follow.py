@@ -15,7 +15,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -27,7 +26,7 @@ from pathlib import Path
 import httpx
 
 from orchestration.serving.forward import LOOPBACK, Forwarder
-from pipeline.artifacts.address import cached_artifacts
+from pipeline.artifacts.address import forget
 from pipeline.launch.reward_servers import die_with_parent
 from pipeline.ports import hold_port
 
@@ -111,8 +110,6 @@ class Follower:
     every_s: float
     one_at_a_time: bool = False
     front: Forwarder = field(default_factory=Forwarder)
-    # Weights that were fetched before are somebody else's, perhaps.
-    _others: set[Path] = field(init=False, default_factory=lambda: set(cached_artifacts().glob("*")))
     _found: list[Fetched] = field(init=False)  # whose weights are here, the newest last
     _children: list[Child] = field(init=False, default_factory=list)  # that run; the first answers
     _answers_since: float | None = field(init=False, default=None)  # monotonic; None: nobody is to answer
@@ -248,9 +245,7 @@ class Follower:
         newest = self._found[-1]
         kept = {before, self._children[0].served} - {newest}
         for one in {*self._found} - {*kept, newest}:
-            weights = Path(one.weights)
-            if weights.parent == cached_artifacts() and weights not in self._others:
-                shutil.rmtree(weights, ignore_errors=True)
+            forget(Path(one.weights))
         self._found = [*kept, newest]
 
 

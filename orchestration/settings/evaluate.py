@@ -125,6 +125,6 @@ def _model(model: str, model_name: str | None) -> tuple[SamplerConfig, str | Non
     config, folder = audit_sampler(model, model_name), Path(model)
     if config.kind != "vllm" or not folder.is_dir():
         return config, None
-    from pipeline.models.weights import weights_sha256
+    from reward.offline.files import weights_sha256
 
     return config, weights_sha256(folder)

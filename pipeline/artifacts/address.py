@@ -7,7 +7,10 @@ file:///FOLDER/manifests/sha256/ab/abcd...            the same in a folder
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +26,7 @@ from reward.offline.files import user_cache
 
 SCHEME = "artifact:"
 OpenStore = Callable[[], ArtifactStore]
+_IN_USE: dict[Path, int] = {}  # the folders that this process brought, with a descriptor that holds its lock
 _ADDRESS = re.compile(rf"(?P<store>.+)/{MANIFESTS}sha256/(?P<start>[0-9a-f]{{2}})/(?P<digest>[0-9a-f]{{64}})")
 
 
@@ -60,8 +64,10 @@ class Artifact:
             ValueError: something else lies there, too.
         """
         folder = cached_artifacts() / self.digest
-        with locked(folder.with_name(f"{self.digest}.lock")):
+        with locked(_lock_of(folder)):
             manifest = self.store.get(self.digest, folder, advance=advance)
+            if folder.is_dir() and folder not in _IN_USE:  # a record has no files
+                _IN_USE[folder] = _shared(folder)
         strange = files_of(folder).keys() - {file.path for file in manifest.files}
         if strange:
             raise ValueError(f"{folder}: holds {min(strange)!r} too, which was not published; remove it")
@@ -71,6 +77,34 @@ class Artifact:
 def cached_artifacts() -> Path:
     """Where `Artifact.bring` brings files, each manifest's in a folder of its own."""
     return user_cache() / "artifacts"
+
+
+def forget(folder: Path) -> None:
+    """Removes what this process has brought, unless another process has brought it, too, and still runs."""
+    if folder not in _IN_USE:
+        return
+    with locked(_lock_of(folder)):
+        os.close(_IN_USE.pop(folder))
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(descriptor)
+
+
+def _shared(folder: Path) -> int:
+    """A descriptor that holds a shared lock of a folder for as long as this process runs."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    os.set_inheritable(descriptor, True)  # `exec` starts a server of these files in this process
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
 
 
 def located(uri: str) -> tuple[str, str] | None:

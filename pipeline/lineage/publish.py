@@ -17,9 +17,9 @@ from pipeline.evaluate.results import read_manifest as read_evaluation
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord, read_surroundings
 from pipeline.lineage.show import render_html, tree_of
 from pipeline.models.cache import read_origin
-from pipeline.models.weights import digest_of_files, weights_sha256
 from pipeline.record.run import RESULT_FILE, RunState
 from pipeline.record.tracking import RUN_FILE, link_lineage, read_steps
+from reward.offline.files import digest_of_files, weights_sha256
 from reward.roles.prompts import load_prompts
 
 DATA, EVALUATION, LINEAGE = "data", "evaluation", "lineage"  # kinds of manifests, beside MODEL

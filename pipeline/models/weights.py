@@ -1,26 +1,11 @@
-"""What a model's weights are, by content: a folder that was written again is another model."""
+"""Models that come from elsewhere: no pickles, and those of MLflow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from reward.offline.files import file_sha256
-from reward.provenance import json_sha256
-
 _PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth")
-
-
-def weights_sha256(folder: Path) -> str:
-    """Digest over the names and contents of the files of a model's folder; seconds for gigabytes."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return digest_of_files({path.relative_to(folder).as_posix(): file_sha256(path) for path in files})
-
-
-def digest_of_files(sha256s: Mapping[str, str]) -> str:
-    """The same digest from that of each file by its path, as a manifest has them."""
-    ordered = sorted(sha256s, key=PurePosixPath)
-    return json_sha256([[[path, sha256s[path]] for path in ordered]])
 
 
 def refuse_pickles(where: str, paths: Iterable[str]) -> None:

@@ -40,11 +40,12 @@ class TokenBuffer(NaiveReplayBuffer):  # type: ignore[misc]  # OpenRLHF is untyp
         num, num_rows = int(num_batches), len(lengths)
         self.dynamic_indices = [places or [self._filler()] for places in spread(packed, num)]
         self.sample_batch_size = 1
-        # At least one: of a step without any trained token the loss is 0, and not 0 / 0.
+        # A step without any trained token has loss 0, and not 0 / 0. Its optimizer step is left out: Adam's
+        # momentum and the weight decay would still move the weights.
         self.dynamic_batch_num_tokens = [max(float(num_tokens), 1.0)] * num
         self.dynamic_global_batch_size = [1.0] * num  # for means of rows, which no loss here is
         self.dynamic_sample_loss_scale = [len(places) / num_rows for places in self.dynamic_indices]
-        self.dynamic_optimizer_step = [0] * (num - 1) + [1]
+        self.dynamic_optimizer_step = [0] * (num - 1) + [int(num_tokens > 0)]
 
     def _filler(self) -> int:
         """Appends the shortest row without its actions, and returns its place."""

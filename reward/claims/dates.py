@@ -155,8 +155,8 @@ def _names_of_days(text: str, taken: Sequence[Number]) -> list[Number]:
 def _names_day(day: Number, claimed: Number) -> bool:
     """Whether a document's weekday or weekdays are the claimed ones, or its month the claimed one."""
     if Kind.WEEKDAY is day.kind is claimed.kind and day.form is Form.RANGE:
-        if claimed.form is Form.EXACT and _is_one_weekend(day):
-            return False  # it may be either day
+        if claimed.form is Form.EXACT and (claimed.rate or _is_one_weekend(day)):
+            return False  # the first Friday of a month; of one weekend it may be either day
         return day.values[0] <= claimed.values[0] and claimed.values[-1] <= day.values[-1]
     if are_opposed(claimed, day) or (day.rate and claimed.rate and day.rate != claimed.rate):
         return False  # the first Sunday of a month, and the last one

@@ -6,10 +6,12 @@ import fcntl
 import filecmp
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
+
+from reward.provenance import json_sha256
 
 
 def replace_file(path: Path, text: str | Iterable[str]) -> None:
@@ -38,6 +40,21 @@ def file_sha256(path: Path) -> str:
     """Digest of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def weights_sha256(folder: Path) -> str:
+    """Digest over the names and contents of the files of a model's folder; seconds for gigabytes.
+
+    A folder that was written again is another model.
+    """
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return digest_of_files({path.relative_to(folder).as_posix(): file_sha256(path) for path in files})
+
+
+def digest_of_files(sha256s: Mapping[str, str]) -> str:
+    """The same digest from that of each file by its path, as a manifest has them."""
+    ordered = sorted(sha256s, key=PurePosixPath)
+    return json_sha256([[[path, sha256s[path]] for path in ordered]])
 
 
 def user_cache() -> Path:

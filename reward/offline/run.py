@@ -24,9 +24,9 @@ from typing import Protocol
 from pydantic import Field, JsonValue
 
 from reward.auditor import audit
-from reward.config import AuditConfig, SamplerConfig, Settings
+from reward.config import AuditConfig, LocalSamplerConfig, SamplerConfig, Settings
 from reward.offline.figures import Figures, count_figures
-from reward.offline.files import file_sha256, only_writer, replace_file
+from reward.offline.files import file_sha256, only_writer, replace_file, weights_sha256
 from reward.offline.inputs import RowFormat, format_of, read_rows
 from reward.offline.ragtruth import RESPONSES, SOURCES
 from reward.offline.resume import AuditedRow, Output
@@ -137,6 +137,8 @@ def _settings(job: AuditJob) -> dict[str, JsonValue]:
     if job.sampler:
         settings["prompt_digest"] = load_prompts(job.audit.prompts).digest
         settings["sampler"] = job.sampler.model_dump(mode="json", exclude=_TRANSPORT)
+        if isinstance(job.sampler, LocalSamplerConfig) and (folder := Path(job.sampler.model)).is_dir():
+            settings["weights_sha256"] = weights_sha256(folder)  # the same path may hold others tomorrow
     return settings
 
 

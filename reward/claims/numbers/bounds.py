@@ -50,7 +50,7 @@ _NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,2} $", re.I
 _EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl|turn)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
 # A change in the same clause: "tripled over 5 years", but not "fell for over 5 years".
 _CHANGES = re.compile(
-    r"\b(?:\w+fold|(?:increas|declin|doubl|tripl|quadrupl|improv|chang|travel)\w*|grow\w*|grew|r[io]s(?:e[ns]?|ing)"
+    r"\b(?:\w+fold|(?:increas|declin|doubl|tripl|quadrupl|improv|chang|travel|averag)\w*|lost|gained|grow\w*|grew|r[io]s(?:e[ns]?|ing)"
     r"|f[ae]ll\w*|drop\w*|climb\w*|shr[iau]nk\w*|times)\b[^.;:!?]*(?<!\bfor)(?<!\bof)(?<!\btook)(?<!\blasted)$",
     re.IGNORECASE,
 )

@@ -30,6 +30,7 @@ from reward.types import Document
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
 _HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
+_MOST_FEW = 12  # so many times may be a multiple of anything
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _MOST_PARTS = 100  # "one in 100"
 _VERSION = re.compile(r"^v(?=\d)")  # "v2.4.1" is 2.4.1
@@ -260,6 +261,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
     if number.unit == "times" and number.rate == "day" and number.value and not _DAY % number.value:
         every = ((_DAY / number.value,),)  # "three times a day" is "every 8 hours"
         yield changed(number, readings=every, kind=Kind.DURATION, unit="hour", dimension="time", rate="")
+    if number.unit == "times" and number.form is Form.EXACT and not number.rate and number.value > _MOST_FEW:
+        yield changed(number, kind=Kind.COUNT, unit="", dimension="")  # "played 212 times": 212 appearances
     if number.unit == "pound":  # of mass, or of money
         yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
     if fiscal := _FISCAL_YEAR.fullmatch(number.unit):

@@ -53,6 +53,7 @@ _OPPOSED = frozenset((a, b) for of_one in (_MOVES, _PARTS) for a in of_one for b
 }
 _DOWN = (Trend.FALL_BY, Trend.LOSS)
 _SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
+_SIGNED_DIMENSIONS = ("mass", "length", "pressure")  # a fall of 5 °C is no -5 °C
 
 _WORDS = TABLES["trends"]
 _INTRANSITIVE, _MOVING, _CHANGES, _SIDES, _BALANCES = (
@@ -64,6 +65,7 @@ _JOINING = frozenset(_WORDS["joining"].split())
 _ADJECTIVES = frozenset(_WORDS["adjectives"].split())
 _KINDS = frozenset({Kind.COUNT, Kind.QUANTITY, Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.ORDINAL})
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_MONEY = re.compile(r" (?:crowns|francs|pesos|dinars|rupees|kroner|kronor)\b")  # of which country nobody says
 _CLAUSE_END = re.compile(r"[.,;:!?()\n\d]")
 _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
 _SCHEDULE = re.compile(r" (?:(?P<early>early|ahead of (?:schedule|time))|late|behind (?:schedule|time))\b")
@@ -102,6 +104,7 @@ _BEHIND_NAME = re.compile(r"[A-Z][^\W\d_]*[.,]? ?\((?:[^()\d;]*[;,] )?$")
 _UNTIL = re.compile(rf"(?: in [^()\d;]{{2,60}}?)? ?{_DASH} ?(?=[^()\d]{{0,20}}\d)")
 _SINCE = re.compile(rf"\d[^();]{{0,80}}? ?{_DASH} ?$")
 _LEVELS = ("above", "below")
+_WEIGHT = by_word({"rise by": "gain|gains|gained|gaining", "fall by": "lose|loses|lost|losing|shed"})
 _REACH = 64  # characters
 _CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
@@ -119,12 +122,15 @@ def trend_of(text: str, number: Number) -> Trend:
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
         return Trend(level[1])
     before = text[max(0, number.start - _REACH) : number.start]
+    if number.dimension == "mass" and (change := _WEIGHT.get(_last_word(before))):
+        return Trend(change)
     if before.endswith("to ") and (span := _FROM_TO.search(before)):
         move = next(filter(None, map(_move, reversed(span[1].lower().split()))), "")
         return Trend(f"{move} to") if move else Trend.NONE
     if _last_word(before) in _LAST_WORDS or before.endswith("ly "):
         words = [word.lower() for word in _WORD.findall(_CLAUSE_END.split(before)[-1])]
-        if trend := _said_before(words, number.kind):
+        is_money = number.kind is Kind.MONEY or _MONEY.match(text, number.end) is not None
+        if trend := _said_before(words, number.kind, is_money=is_money):
             return trend
     return _said_behind(text, number)
 
@@ -138,7 +144,8 @@ def are_opposed(claimed: Number, found: Number) -> bool:
 
 def in_other_sign(number: Number) -> Number | None:
     """A change of -3% as a fall of 3%, which `MINUS` asks for, and a fall of 3% as a change of -3%."""
-    if number.kind not in _SIGNED or number.parts or len(number.readings) > 1:
+    is_signed = number.kind in _SIGNED or number.dimension in _SIGNED_DIMENSIONS
+    if not is_signed or number.parts or len(number.readings) > 1:
         return None
     if number.value < 0 or number.trend in _DOWN:
         trend = Trend.MINUS if number.value < 0 else Trend.NONE
@@ -214,7 +221,7 @@ def _last_word(before: str) -> str:
     return words[-1].lower() if words and before[-1] in " \u00a0-" else ""
 
 
-def _said_before(words: list[str], kind: Kind) -> Trend:
+def _said_before(words: list[str], kind: Kind, *, is_money: bool) -> Trend:
     """From the last word on: "fell", "fell sharply by", "a fall in sales of", "loss for the year was"."""
     is_to = is_moved = False
     is_share = kind in (Kind.PERCENT, Kind.PERCENTAGE_POINT)
@@ -238,7 +245,7 @@ def _said_before(words: list[str], kind: Kind) -> Trend:
     for word in reversed(words[-_MOST_BETWEEN - 2 : -1]):
         if words[-1] == "of" and (change := _CHANGES.get(word)):
             return Trend(f"{change} by")
-        if kind is Kind.MONEY and (balance := _BALANCES.get(word)):
+        if is_money and (balance := _BALANCES.get(word)):
             return Trend(balance)
     return Trend.NONE
 
