@@ -382,6 +382,7 @@ def test_a_cell_measures_trains_and_measures_and_shares_the_start(
     done = cells.run_cell(Cell(plan=PLAN, arm="base", seed=0), tmp_path)
     assert done.before and done.after and (done.before.faithful, done.after.faithful) == (24, 36)
     assert done.failure is None and done.settings == Cell(plan=PLAN, arm="base", seed=0).digest
+    assert done.preset == "paper"
     assert read_manifest(TINY_POLICY).files["model.safetensors"].startswith(done.start)
     cells.run_cell(Cell(plan=PLAN, arm="plain", seed=0), tmp_path)
     assert stage.modules == ["evaluate"] * 3, "the second cell took the first one's start"

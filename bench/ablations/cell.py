@@ -88,9 +88,11 @@ def _run(cell: Cell, scratch: Path, folder: Path, phases: dict[str, float]) -> d
     _timed(phases, "training", train_it)
     model = folder / "training" / "model"
     after = _timed(phases, "after", lambda: measure(model, folder / "after.json", asked))
-    rollout = load_recipe(cell.plan.recipe, overrides).rollout
+    recipe = load_recipe(cell.plan.recipe, overrides)
+    rollout = recipe.rollout
     answers = rollout.batch_size * rollout.samples_per_query
     return {
+        "preset": recipe.preset or "",
         "start": hashlib.sha256((start / "model.safetensors").read_bytes()).hexdigest()[:12],
         "before": figures_of(before),
         "after": figures_of(after),

@@ -66,6 +66,9 @@ class Row(Record):
     settings: str = Field(description="Digest of the cell's settings.")
     code: str = Field(description="Digest of the sources it was measured with.")
     date: str
+    preset: str = Field(
+        default="", description="Of the recipe with the arm's settings; older rows name none."
+    )
     start: str = Field(default="", description="SHA-256 of the start's weights, its first digits.")
     wall_s: float = Field(description="Training and measuring; a start that other cells share is left out.")
     phases_s: dict[str, float] = Field(default_factory=dict)
