@@ -205,8 +205,14 @@ class Index(Text):
                 if at < 0:
                     break
                 words = places[at : at + len(letters)]
-                if len(letters) > _SHORT_ACRONYM or all(self.tokens[place].capital for place in words):
+                if len(letters) > _SHORT_ACRONYM or self._may_be_short(words):
                     yield words[0], words[-1] + 1
+
+    def _may_be_short(self, places: Sequence[int]) -> bool:
+        """Whether some words have capitals, or are three that tell something: "VAT" for "value-added tax"."""
+        tokens = [self.tokens[place] for place in places]
+        is_telling = all(len(token.word) > 2 and token.word not in LINKS for token in tokens)
+        return all(token.capital for token in tokens) or (is_telling and len(tokens) == _SHORT_ACRONYM)
 
     @functools.cached_property
     def _initials(self) -> list[tuple[str, Sequence[int]]]:

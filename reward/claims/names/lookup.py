@@ -15,6 +15,7 @@ from reward.types import Document
 
 _REACH = 20  # words around a place that are held against the context
 _TELLING = 3  # words
+_LONGEST_SHORT = 3  # letters; a longer word that a text writes small may be a trade
 _MOST_NEAR = 32  # places that are held against the context
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
 _INSTITUTION = re.compile(rf"(?<=\w) (?:of|for) (?:the )?(?=(?i:{'|'.join(sorted(OF_HEADS))}) of )")
@@ -59,12 +60,21 @@ class NameLookup:
     def _find_described(self, claimed: Name, context: Context | None) -> Place[Name] | None:
         """A name without the trade or nationality before it, which the documents must hold somewhere."""
         words = claimed.tokens
-        start = next((i for i, word in enumerate(words) if not _describes(word)), len(words))
+        start = next((i for i, word in enumerate(words) if not self._describes(word)), len(words))
         if start in (0, len(words)) or any(
             word in KINDS or not self._holds_word(word) for word in words[:start]
         ):
             return None
         return self._find(claimed._replace(tokens=words[start:], inverted=False), context)
+
+    def _describes(self, word: str) -> bool:
+        """Whether a word can tell what the name behind it is: a trade, a nationality, a small word."""
+        if word in PREFIXES or word in _FIRST_NAMES:
+            return False
+        is_known = is_common(word) or word in COUNTRIES
+        return is_known or (
+            len(word) > _LONGEST_SHORT and any(one.holds_small(word) for one in self._indexes)
+        )
 
     def _holds_word(self, word: str) -> bool:
         return any(stem(word) in index.stems for _, index in (*self._texts, *self._titles))
@@ -98,11 +108,6 @@ def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:
     places = [place_behind(index.text, index.tokens[last - 1].end) for _, index, (_, last) in ranges]
     stated = [place for place in places if place]
     return bool(stated) and all(differ(claimed.place, place) for place in stated)
-
-
-def _describes(word: str) -> bool:
-    """Whether a word before a name can tell what it names: a trade, a nationality."""
-    return (is_common(word) or word in COUNTRIES) and word not in PREFIXES and word not in _FIRST_NAMES
 
 
 def _name_at(index: Index, first: int, last: int) -> Name:

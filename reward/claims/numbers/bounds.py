@@ -59,21 +59,30 @@ _SHORT = ("nearly", "almost")
 _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION, Kind.PERCENT)
 _RATE = re.compile(
-    r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) ))?[ \u00a0]?"
-    r"(?:(?:per|a|an|each|every|/)[ \u00a0]?"
-    r"(second|minute|hour|day|night|week|month|quarter|year|decade|century|person|head|capita|unit|stay|trip|visit|game"
+    r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) )|(?: (?!and|\d)\w+){3,5}(?= (?:each|every) ))?"
+    r"[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?"
+    r"(second|minute|hour|weekday|workday|weekend|day|night|week|month|quarter|year|decade|century|person|head"
+    r"|capita|unit|stay|trip|visit|game"
     r"|match|season|cycle|booking|ticket|order|child|adult|guest|customer|employee|share|page|mile|kilomet(?:er|re)|km"
-    r"|acre|hectare|barrel|gallon|lit(?:er|re)|tonne|ton|kilo|kilogram|kg)s?"
+    r"|acre|hectare|ha|barrel|gallon|lit(?:er|re)|tonne|ton|kilo|kilogram|kg)s?"
     r"(?! (?:later|ago|before|after|earlier|of)\b)"
     r"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually))(?![^\W_])",
     re.IGNORECASE,
 )
-_RATES = {"head": "person", "capita": "person", "daily": "day", "annually": "year"}  # others without "ly"
+_RATES = {
+    "head": "person",
+    "ha": "hectare",
+    "capita": "person",
+    "daily": "day",
+    "annually": "year",
+}  # others without "ly"
 _ZONE = re.compile(r" ?\(?(UTC?|GMT|Z|CES?T|BST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T|JST|IST)\b")
 _ZONES = {"UTC": "GMT", "UT": "GMT", "Z": "GMT"}
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)
-_OF = r"(?:of (?:the |its |his |her |their |our |all |these |those |\d+ )*)?"
-_THINGS = re.compile(rf"[ \u00a0-]{_OF}([a-z]{{3,}})(?: ([a-z]{{3,}}))?")
+_OF = r"(?:of (?:them |which |whom |the |its |his |her |their |our |all |these |those |\d+ )*)?"
+_THINGS = re.compile(
+    rf"[ \u00a0-]{_OF}(?:(?:are|were) (?=[a-z]+ [a-z]{{3,}}s\b))?([a-z]{{3,}})(?: ([a-z]{{3,}}))?"
+)
 _NO_THINGS = frozenset(TABLES["things"]["none"].split())
 _STEM = 4  # characters that words of one family share
 

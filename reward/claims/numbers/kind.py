@@ -183,6 +183,8 @@ class Numbers(ClaimKind):
         if mention.rate and mention.unit == "times":
             return True
         is_during = mention.form in (Form.MORE_THAN, Form.LESS_THAN)  # "over two years", "in under a year"
+        if is_during and self.lookup(self.query.documents).bounds_otherwise(mention):
+            return True
         if mention.kind is Kind.DURATION and not is_during:
             return self.lookup(self.query.documents).has_durations
         if mention.kind is Kind.PERCENTAGE_POINT:  # which documents often call points

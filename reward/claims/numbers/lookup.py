@@ -30,6 +30,7 @@ from reward.types import Document
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
 _HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
+_KRONER = ("NOK", "SEK", "DKK", "CZK")  # where a text does not say whose they are
 _MOST_FEW = 12  # so many times may be a multiple of anything
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _MOST_PARTS = 100  # "one in 100"
@@ -83,6 +84,11 @@ class NumberLookup:
     def counts_otherwise(self, claimed: Number, things: frozenset[str]) -> bool:
         """Whether a document counts the same things as a number that it does not hold."""
         return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self.texts)
+
+    def bounds_otherwise(self, claimed: Number) -> bool:
+        """Whether a document has the other bound of the same value: "just under nine months"."""
+        opposed = Form.LESS_THAN if claimed.form is Form.MORE_THAN else Form.MORE_THAN
+        return bool(self._of_value(changed(claimed, form=opposed)))
 
     def _find(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         if places := self._places(claimed):
@@ -263,6 +269,13 @@ def _other_writings(number: Number) -> Iterator[Number]:
         yield changed(number, readings=every, kind=Kind.DURATION, unit="hour", dimension="time", rate="")
     if number.unit == "times" and number.form is Form.EXACT and not number.rate and number.value > _MOST_FEW:
         yield changed(number, kind=Kind.COUNT, unit="", dimension="")  # "played 212 times": 212 appearances
+    if number.rate == "hectare" and number.dimension == "mass":  # of "3.4 t/ha"
+        unit = f"{number.unit} / hectare"
+        yield changed(number, unit=unit, dimension="mass/area", rate="")
+    if number.unit == "KR":
+        yield from (changed(number, unit=unit) for unit in _KRONER)
+    elif number.unit in _KRONER:
+        yield changed(number, unit="KR")
     if number.unit == "pound":  # of mass, or of money
         yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
     if fiscal := _FISCAL_YEAR.fullmatch(number.unit):

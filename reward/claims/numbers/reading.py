@@ -8,7 +8,7 @@ from reward.claims.numbers.clock import as_time
 from reward.claims.numbers.model import Form, Kind, Number, changed
 
 _TAKEN = (Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.QUANTITY, Kind.DURATION)
-_NEVER_COUNTED = frozenset({*_TAKEN, Kind.ORDINAL, Kind.TIME})
+_NEVER_COUNTED = frozenset({*_TAKEN, Kind.ORDINAL, Kind.TIME, Kind.DATE})
 OPEN_DEGREE = "degree"  # of no scale
 _FIRST_LONG_YEAR = 32  # above it a bare number is no day
 

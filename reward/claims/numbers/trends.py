@@ -86,6 +86,7 @@ _DENIES = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?;]\s|\n")
 _LAST_BEFORE_DATES = ("before", "by", "to", "after", "of", "early", "late", "mid", "mid-", "in")
+_SIDE_BEHIND = re.compile(r",? at the (?:very )?(?P<side>latest|earliest)\b")
 _PART = re.compile(
     r"\b(?:(early|mid|late)[- ](?:in )?|(?:the )?(start|beginning|middle|end|close) of )$", re.IGNORECASE
 )
@@ -104,7 +105,12 @@ _BEHIND_NAME = re.compile(r"[A-Z][^\W\d_]*[.,]? ?\((?:[^()\d;]*[;,] )?$")
 _UNTIL = re.compile(rf"(?: in [^()\d;]{{2,60}}?)? ?{_DASH} ?(?=[^()\d]{{0,20}}\d)")
 _SINCE = re.compile(rf"\d[^();]{{0,80}}? ?{_DASH} ?$")
 _LEVELS = ("above", "below")
-_WEIGHT = by_word({"rise by": "gain|gains|gained|gaining", "fall by": "lose|loses|lost|losing|shed"})
+_GAINS = by_word({"rise by": "gain|gains|gained|gaining|added", "fall by": "lose|loses|lost|losing|shed"})
+# What one gains no other one loses, but for seats and votes.
+_GAINED = re.compile(
+    r" (?:(?:new|net|paying|monthly|active|daily) )*(?:subscriber|user|customer|member|job|follower|employee"
+    r"|worker|resident|inhabitant|viewer|reader)s?\b"
+)
 _REACH = 64  # characters
 _CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
@@ -122,7 +128,8 @@ def trend_of(text: str, number: Number) -> Trend:
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
         return Trend(level[1])
     before = text[max(0, number.start - _REACH) : number.start]
-    if number.dimension == "mass" and (change := _WEIGHT.get(_last_word(before))):
+    change = _GAINS.get(_last_word(before), "")
+    if change and (number.dimension == "mass" or _GAINED.match(text, number.end)):
         return Trend(change)
     if before.endswith("to ") and (span := _FROM_TO.search(before)):
         move = next(filter(None, map(_move, reversed(span[1].lower().split()))), "")
@@ -201,6 +208,10 @@ def _side_of_date(text: str, number: Number) -> Trend:
 
     Neither before nor after where a denial may turn it ("not after"), or "by" a year.
     """
+    if number.is_bound:  # "no earlier than 22 April"
+        return Trend.AFTER if number.form in (Form.AT_LEAST, Form.MORE_THAN) else Trend.BEFORE
+    if behind := _SIDE_BEHIND.match(text, number.end):
+        return Trend.BEFORE if behind["side"] == "latest" else Trend.AFTER
     before = text[max(0, number.start - _REACH) : number.start]
     if before[-1:] not in (" ", "-") or _last_word(before) not in _LAST_BEFORE_DATES:
         return Trend.NONE

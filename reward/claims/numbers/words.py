@@ -44,6 +44,7 @@ _RANK = re.compile(
 )
 _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)|-)[a-z]", re.IGNORECASE)
 _BY = re.compile(r"(?<![^\W_])by[ ]$", re.IGNORECASE)
+_AFTER_QUARTERS = ("point", "points", "percentage", "percent", "mile", "inch", "hour", "century", "of")
 # Before a half that is a part of a match, a year or a page.
 _ONE_OF_TWO = re.compile(
     r"(?<![^\W_])(?:first|second|third|other|latter|former|better|upper|lower|northern|southern|eastern|western"
@@ -110,7 +111,8 @@ def _with_article(run: Run) -> WordNumber | None:
     if not by and part not in ("quarter", "half") and _RANK.match(text, end):
         return None
     needs_unit = run.word(2) == "of" and run.word(3) in ("a", "an") and unit_at(text, run.end(4)) is not None
-    is_amount = part == "quarter" and _OF_AN_AMOUNT.match(text, end) is not None
+    is_cut = by and run.word(2) not in _AFTER_QUARTERS  # "fell by a quarter"
+    is_amount = part == "quarter" and (is_cut or _OF_AN_AMOUNT.match(text, end) is not None)
     weak = needs_unit or (part in ("half", "quarter") and not is_amount)
     return WordNumber(value, Decimal(0), run.end(4) if needs_unit else end, weak=weak, needs_unit=needs_unit)
 
