@@ -154,7 +154,7 @@ def macro_average(parts: Mapping[str, Estimate | None]) -> MacroAverage:
     """Averages a figure, or a paired difference, of each benchmark; None: it has none."""
     values = {name: part.value if part else None for name, part in parts.items()}
     found = [one for one in values.values() if one is not None]
-    errors = [one.standard_error for one in parts.values() if one and one.standard_error is not None]
+    errors = [error for one in parts.values() if one and (error := _error(one)) is not None]
     value = _mean(found) if len(found) == len(parts) else None
     error = math.hypot(*errors) / len(errors) if errors and len(errors) == len(parts) else None
     interval = None
@@ -164,6 +164,13 @@ def macro_average(parts: Mapping[str, Estimate | None]) -> MacroAverage:
     return MacroAverage(
         value=value, interval=interval, standard_error=error, parts=values, warning="; ".join(few)
     )
+
+
+def _error(one: Estimate) -> float | None:
+    """The standard error; where equal scores make it 0, what is as wide as Wilson's interval."""
+    if one.standard_error == 0 and one.interval is not None:
+        return (one.interval.high - one.interval.low) / _Z
+    return one.standard_error
 
 
 def judge_agreement(items: Iterable[ItemScores]) -> dict[str, Estimate]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from orchestration.registry.evaluated import metrics_of
-from pipeline.evaluate.compare import choose_best
+from pipeline.evaluate.compare import choose_best, compare
+from pipeline.evaluate.report import print_choice
 from pipeline.evaluate.results import read_manifest
 from pipeline.statistics import OVERALL, by_slice, estimates, macro_average
+from reward.offline.files import file_sha256
 from tests.promotion_evidence import evidence, write_evidence
 
 
@@ -35,7 +40,27 @@ def test_the_best_checkpoint_and_those_that_cannot_be_told_from_it(tmp_path: Pat
     assert found.best == folders["step60"]
     assert found.averages[folders["step60"]].value == pytest.approx(0.8)
     assert found.behind[folders["step20"]].value == pytest.approx(0.8)
-    assert found.not_told_apart == [folders["step40"], folders["step80"]]
+    console = Console(file=io.StringIO(), width=200)
+    print_choice(found, console)
+    near = f"Cannot be distinguished from it: {folders['step40']}, {folders['step80']}\n"
+    assert near in console.file.getvalue()
+
+
+def test_other_items_under_the_same_names_are_not_compared(tmp_path: Path) -> None:
+    folders = []
+    for name, digest in (("a", "1" * 64), ("b", "2" * 64)):
+        folder = whole(tmp_path / name, lambda index: float(index % 10 < 8))
+        items = folder / "shops" / "items.jsonl"
+        lines = [json.loads(line) | {"sha256": digest} for line in items.read_text().splitlines()]
+        items.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        results = json.loads((folder / "results.json").read_text())
+        results["benchmarks"]["shops"] |= {"results_sha256": file_sha256(items), "items_sha256": digest}
+        (folder / "results.json").write_text(json.dumps(results))
+        folders.append(folder)
+    with pytest.raises(ValueError, match=r"item .* of shops is another one"):
+        compare(*folders)
+    with pytest.raises(ValueError, match="shops has other items"):
+        choose_best(folders)
 
 
 def test_without_an_average_there_is_no_best(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+import yaml
 
 pytest.importorskip("inspect_ai")
 from pipeline.evaluate.compare import compare
 from pipeline.evaluate.plan import EvaluationJob
-from pipeline.evaluate.report import beside_paper, load_paper, render_report
+from pipeline.evaluate.report import PAPER, beside_paper, render_report
 from pipeline.evaluate.results import Manifest
 from pipeline.evaluate.run import run_evaluation
 from tests.benchmark_files import NAMES
@@ -64,7 +65,7 @@ def test_what_others_wrote_is_never_markup(evaluated: Evaluated) -> None:
 
 
 def test_the_papers_tables_are_whole_and_their_means_are_what_is_printed() -> None:
-    tables = load_paper()
+    tables = yaml.safe_load(PAPER.read_text())["tables"]
     assert [len(table["columns"]) for table in tables] == [10, 20, 12, 24, 12]
     for table in tables:
         known = (*NAMES, None)
@@ -87,7 +88,7 @@ def test_our_figures_stand_in_a_column_of_their_own(evaluated: Evaluated) -> Non
     card = found.card.model_copy(update={"primary": "consistent"})
     known = found.model_copy(update={"estimates": estimates, "card": card})
     ours = manifest.model_copy(update={"benchmarks": {"ragtruth": known}})
-    lines = load_paper()[0]["lines"]
+    lines = yaml.safe_load(PAPER.read_text())["tables"][0]["lines"]
     values = beside_paper(ours, lines)
     assert [value and value.value for value in values[:3]] == [estimates["qa"]["consistent"].value] * 3
     assert values[3] is None and values[4] is None, "no mean over lines that are not all there"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("inspect_ai")
-from pipeline.evaluate.plan import AuditKind, EvaluationJob, Stage
+from pipeline.evaluate.plan import AuditKind, EvaluationJob, Stage, expect, make_plan
 from pipeline.evaluate.results import Counts, read_all_results, read_manifest
 from pipeline.evaluate.run import run_evaluation
 from pipeline.statistics import Estimate
@@ -240,6 +240,44 @@ def test_one_request_that_fails_is_counted_and_asked_again(
     assert len(items_of(job)[0].generations) == 4
 
 
+def test_a_smaller_limit_does_not_remove_what_is_begun(
+    tmp_path: Path, model: ChatServer, judge: ChatServer
+) -> None:
+    def fails_once(body: Mapping[str, Any]) -> list[str]:
+        is_first = body["seed"] == 3 and small_questions()[0] in str(body["messages"])
+        return [] if is_first else drawn_answers(body)
+
+    model.complete = fails_once
+    run_evaluation(small_job(tmp_path / "out", model, judge))
+    with pytest.raises(ValueError, match="--limit 2: 6 items of 2wikimultihopqa are begun"):
+        run_evaluation(small_job(tmp_path / "out", model, judge, limit=2))
+    model.complete = drawn_answers
+    run_evaluation(small_job(tmp_path / "out", model, judge))
+    assert len(model.bodies) == 25, "one was missing"
+    run_evaluation(small_job(tmp_path / "out", model, judge, limit=2))  # of what is whole
+    assert len(model.bodies) == 25
+
+
+def test_an_item_that_always_fails_costs_no_other_its_figures(
+    tmp_path: Path, model: ChatServer, judge: ChatServer
+) -> None:
+    model.complete = lambda body: [] if small_questions()[0] in str(body["messages"]) else drawn_answers(body)
+    job = small_job(tmp_path / "out", model, judge, num_generations=8, concurrency=1)
+    for _ in range(2):
+        run_evaluation(job)
+        assert counts_of(job).num_failed == 8 and primary_of(job).num_unscored == 1
+
+
+def test_what_another_version_has_judged_is_judged_again(
+    tmp_path: Path, model: ChatServer, judge: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = small_job(tmp_path / "out", model, judge, cache=False)
+    run_evaluation(job)
+    monkeypatch.setattr("pipeline.evaluate.plan.package_version", lambda: "9.9.9")
+    run_evaluation(job)
+    assert (len(model.bodies), len(judge.bodies)) == (24, 48), "rules and prompts may be others"
+
+
 def test_few_judged_answers_of_many_decide_nothing(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
@@ -315,6 +353,13 @@ def test_the_judges_model_can_audit_the_numbers(tmp_path: Path, model: ChatServe
     assert [verdict and verdict.outcome for verdict in verdicts] == ["REFUTED"] * 4
     assert [item.scores["numeric_model"] for item in items_of(job)] == [0.0, 0.0]
     assert any(body["n"] > 1 for body in judge.bodies), "votes are one request"
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"id": "1", "query": "How many?", "documents": ["50 came."], "answers": ["50"]}\n')
+    one, other = (small_job(tmp_path, model, judge, benchmarks={"jsonl": rows}, **audit) for _ in range(2))
+    assert other.judge is not None
+    renamed = other.model_copy(update={"judge": other.judge.model_copy(update={"model": "another"})})
+    assert make_plan(one)[0].version(Stage.JUDGE) != make_plan(renamed)[0].version(Stage.JUDGE)
+    assert expect(make_plan(one)[0])[1].number > 0, "the audits are asked of it, too"
 
 
 def test_an_audit_that_failed_is_no_score(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestration.promotion import gates
-from orchestration.promotion.answers import is_refusal
+from orchestration.promotion.answers import is_refusal, num_chars, refusal_rate
+from orchestration.promotion.comparable import judge_gate, scored_gate
 from orchestration.promotion.gates import run_gates
 from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
 from orchestration.promotion.records import (
@@ -24,6 +26,7 @@ from orchestration.promotion.records import (
     read_evidence,
 )
 from pipeline.evaluate.results import Counts
+from pipeline.statistics import OVERALL, judge_agreement
 from reward.offline.bootstrap import Interval
 from tests.promotion_evidence import CHAMPION, better, contest, evidence, item, worse, write_evidence
 
@@ -241,3 +244,28 @@ def test_evidence_is_read_with_its_digests(tmp_path: Path) -> None:
         file.write(item(4, passed=1.0).model_dump_json() + "\n")
     with pytest.raises(ValueError, match="has changed since"):
         read_evidence(folder)
+
+
+def test_answers_that_failed_are_missing_too() -> None:
+    counts = Counts(num_items=200, num_generations=800, num_failed=800)
+    found = scored_gate(contest(evidence(better, counts=counts), None), GatePolicy())
+    assert found[0].state is GateState.FAILED and "answers: 50.0%" in found[0].reason
+
+
+def test_a_judge_is_not_known_by_two_documents() -> None:
+    known = evidence(better, kappa_errors=0)
+    figures = dict(known.manifest.benchmarks)
+    few = [
+        one.model_copy(update={"cluster": str(int(one.item) // 2 % 2)}) for one in known.items["calibration"]
+    ]
+    estimates = {OVERALL: judge_agreement(few)}
+    figures["calibration"] = figures["calibration"].model_copy(update={"estimates": estimates})
+    manifest = known.manifest.model_copy(update={"benchmarks": figures})
+    found = judge_gate(contest(replace(known, manifest=manifest), None), GatePolicy())
+    assert found[0].state is GateState.INCONCLUSIVE and "2 documents, too few" in found[0].reason
+
+
+def test_notes_and_thought_are_no_length_and_no_refusal() -> None:
+    notes = "Document 2 does not mention the date.\n" * 20
+    one = item(0, passed=1.0, text=f"<think>{notes}</think>It is 5 euros.")
+    assert num_chars(one) == len("It is 5 euros.") and refusal_rate(one) == 0.0

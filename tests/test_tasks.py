@@ -102,6 +102,8 @@ def test_a_question_to_the_judge_that_failed_is_no_vote_and_no_missing_one(tmp_p
     log = run_task(tmp_path, "ragtruth", says(TEXT), Script(judge), epochs=4, **RAGTRUTH)
     assert figures(log)["consistent"][1:] == (0, 1), "one of four decides nothing"
     assert figures(log)["unjudged"][0] == 0.75
+    official = figures(log)["consistent_unparsed_is_inconsistent"]
+    assert is_nan(official[0]), "a judge that failed says nothing of the model"
     reasons = [one.scores["verdict"].reason for one in samples(log) if one.scores]
     assert reasons.count("grader_error") == 3
 
@@ -127,7 +129,29 @@ def test_too_few_generations_have_no_verdict(tmp_path: Path) -> None:
 
     log = run_task(tmp_path, "ragtruth", Script(answer), Script(consistent), epochs=4, **RAGTRUTH)
     found = figures(log)
+    assert found.pop("unjudged") == (1.0, 1, 0)
     assert all(is_nan(value) and num == 1 for value, _, num in found.values())
+
+
+def test_failed_and_unread_ones_together_may_leave_too_few(tmp_path: Path) -> None:
+    def answer(_: Any, config: Any) -> str:
+        if config.seed < 4:
+            raise RuntimeError("out of order")
+        return f"{TEXT} {config.seed}"
+
+    def judge(chat: Any, config: Any) -> str:
+        return consistent() if f"{TEXT} 4" in chat[-1].text or f"{TEXT} 5" in chat[-1].text else "Well."
+
+    found = figures(run_task(tmp_path, "ragtruth", Script(answer), Script(judge), epochs=8, **RAGTRUTH))
+    assert is_nan(found["consistent"][0]) and found["unjudged"][0] == 0.75, "two of eight decide nothing"
+
+
+def test_a_thought_that_was_cut_is_no_answer(tmp_path: Path) -> None:
+    judge = Script(consistent)
+    log = run_task(tmp_path, "ragtruth", says(f"<think>{TEXT} Let me see whether"), judge, **RAGTRUTH)
+    assert not judge.asked and score(log, "verdict").reason == "unfinished_thought"
+    log = run_task(tmp_path / "2", "ragtruth", says(f"<think>Hm.</think>{TEXT}"), judge, **RAGTRUTH)
+    assert len(judge.asked) == 1 and score(log, "verdict").answer == TEXT
 
 
 def test_an_item_without_any_answer_leaves_the_others_their_figures(tmp_path: Path) -> None:
@@ -153,7 +177,8 @@ def test_what_the_provider_says_instead_of_an_answer_is_not_judged(reason: Any, 
     judge = Script(consistent)
     log = run_task(tmp_path, "ragtruth", Script(lambda *_: said), judge, **RAGTRUTH)
     assert not judge.asked and score(log, "verdict").reason == score(log, "numbers").reason == reason
-    assert all(is_nan(value) for value, _, _ in figures(log).values())
+    found = figures(log)
+    assert found.pop("unjudged")[0] == 1.0 and all(is_nan(value) for value, _, _ in found.values())
 
 
 def test_claims_stand_in_the_log_with_their_places(tmp_path: Path) -> None:

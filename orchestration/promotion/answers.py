@@ -16,6 +16,7 @@ from statistics import fmean
 
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import Contest, Evidence, GateResult, GateState, by_interval, ends_of
+from pipeline.evaluate.benchmarks.prompts import judged_text
 from pipeline.evaluate.results import ItemResult
 from pipeline.statistics import ItemScores, estimates, paired_difference
 from reward.types import Outcome, Verdict
@@ -57,12 +58,12 @@ def no_claims_rate(item: ItemResult) -> float | None:
 
 def refusal_rate(item: ItemResult) -> float | None:
     """Share of generations that refuse."""
-    return _mean([float(is_refusal(one.text)) for one in item.generations])
+    return _mean([float(is_refusal(judged_text(one.prompt, one.text))) for one in item.generations])
 
 
 def num_chars(item: ItemResult) -> float | None:
-    """Length of an answer."""
-    return _mean([float(len(one.text)) for one in item.generations])
+    """Length of an answer, without thought and notes."""
+    return _mean([float(len(judged_text(one.prompt, one.text))) for one in item.generations])
 
 
 def answers_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:

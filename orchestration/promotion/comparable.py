@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from orchestration.promotion.policy import GatePolicy
-from orchestration.promotion.records import Contest, Evidence, GateResult, GateState, by_interval, ends_of
+from orchestration.promotion.records import (
+    Contest,
+    Evidence,
+    GateResult,
+    GateState,
+    by_interval,
+    demand_documents,
+    ends_of,
+)
 from pipeline.evaluate.results import BenchmarkFigures
-from pipeline.statistics import KAPPA, OVERALL
+from pipeline.statistics import JUDGE, KAPPA, OVERALL
 
-_SAME_SETTINGS = ("version", "generation", "num_generations", "judge", "audit", "audit_settings", "limit")
+_SAME_SETTINGS = (
+    *("version", "engine", "generation", "num_generations", "judge", "audit", "audit_settings", "limit"),
+)
+_LEAST_DOCUMENTS = 30  # of a calibration; of two on which a judge is right, kappa would be 1 to 1
 
 
 def weights_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
@@ -59,7 +70,7 @@ def scored_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     """Is little missing? What cannot be scored is seldom missing by chance."""
     shares: dict[str, float | None] = {}
     for side, evidence in (("candidate", contest.candidate), ("champion", contest.champion)):
-        for name in evidence.measured if evidence else ():
+        for name in evidence.manifest.benchmarks if evidence else ():
             assert evidence is not None
             for what, share in _missing(evidence, name).items():
                 shares[f"{side}/{name}/{what}"] = share
@@ -71,16 +82,20 @@ def scored_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
 
 
 def _missing(evidence: Evidence, name: str) -> dict[str, float]:
-    """Shares of items without a primary score, of unread judgements and of failed audits."""
+    """Shares of items without a primary score, of missing answers and judgements, and of failed audits."""
     figures = evidence.manifest.benchmarks[name]
-    items, primary, counts = evidence.items[name], evidence.primary_of(name), figures.counts
-    unscored = sum(one.scores.get(primary) is None for one in items)
-    asked = max(counts.num_generations, 1)
-    unjudged = counts.num_unread + counts.num_unjudged
+    items, counts = evidence.items[name], figures.counts
+    score = JUDGE if figures.is_calibration else evidence.primary_of(name)
+    unscored = sum(one.scores.get(score) is None for one in items)
+    lost = counts.num_failed + counts.num_too_long + counts.num_unfinished
+    answered = max(counts.num_generations, 1)
+    unjudged = figures.estimates[OVERALL].get("unjudged")  # of each item, by models and by rules
+    by_count = (counts.num_unread + counts.num_unjudged) / answered
     return {
         "items": unscored / len(items) if items else 1.0,
-        "judgements": unjudged / asked if figures.is_judged else 0.0,
-        "audits": counts.num_unaudited / asked,
+        "answers": lost / max(counts.num_generations + lost, 1),
+        "judgements": by_count if unjudged is None else unjudged.value or 0.0,
+        "audits": counts.num_unaudited / answered,
     }
 
 
@@ -100,13 +115,14 @@ def judge_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
 
 def _agreement(one: BenchmarkFigures, floor: float) -> GateResult:
     kappa = one.estimates[OVERALL][KAPPA]
-    return GateResult(
+    found = GateResult(
         gate=f"judge {one.card.name}",
         state=by_interval(kappa.interval, least=floor),
         figures={"kappa": kappa.value, **ends_of(kappa.interval)},
         bound=f"low >= {floor:g}",
         reason="Cohen's kappa with people" if kappa.value is None else f"kappa with people {kappa.value:.2f}",
     )
+    return demand_documents(found, kappa.num_clusters, least=_LEAST_DOCUMENTS)
 
 
 def _said(gate: str, state: GateState, reason: str) -> GateResult:

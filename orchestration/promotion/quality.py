@@ -132,7 +132,7 @@ def floor_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
         bound=f"low >= {settings.min_primary:g}",
         reason="has no figure" if value is None else f"{value:.3f}",
     )
-    num_documents = sum(len({item.cluster for item in items[name]}) for name in primary)
+    num_documents = sum(part.num_clusters for part in parts.values() if part)  # that have the score
     return [demand_documents(result, num_documents, least=settings.min_documents)]
 
 

@@ -122,8 +122,8 @@ def _model(model: str, model_name: str | None) -> tuple[SamplerConfig, str | Non
         from pipeline.models.weights import fetch_model
 
         model = str(fetch_model(model))
-    config, folder = audit_sampler(model, model_name), Path(model)
-    if config.kind != "vllm" or not folder.is_dir():
+    config = audit_sampler(model, model_name)
+    if config.kind != "vllm" or not (folder := Path(config.model)).is_dir():
         return config, None
     from reward.offline.files import weights_sha256
 

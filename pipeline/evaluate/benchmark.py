@@ -115,6 +115,7 @@ class Benchmark(ABC):
     prompt_set: ClassVar[str] = ""  # in place of them the Solver's prompt of this set, as in training
     verdict: ClassVar[type[JudgeVerdict] | None] = None  # of a judge; None: a rule reads the generation
     judge_chat: ClassVar[str] = "judge"
+    official: ClassVar[str] = ""  # the score by which an unread verdict is wrong; a failed request is not
     has_answers: ClassVar[bool] = True  # generations answer from documents, so that they can be audited
     is_given: ClassVar[bool] = False  # answers are given: it measures the judge, and nothing is asked
 

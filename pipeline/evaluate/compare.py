@@ -44,11 +44,6 @@ class Choice:
     averages: Mapping[str, MacroAverage]  # of all checkpoints
     behind: Mapping[str, MacroAverage]  # the best minus each other one, on the same items
 
-    @property
-    def not_told_apart(self) -> list[str]:
-        """Others whose difference's interval reaches 0."""
-        return [name for name, gap in self.behind.items() if gap.interval is None or gap.interval.low <= 0]
-
 
 @dataclass(frozen=True)
 class Line:
@@ -90,13 +85,17 @@ def compare(folder: Path, other: Path) -> Comparison:
 
     Raises:
         FileNotFoundError: one of them is not there, or not whole.
-        ValueError: they were judged otherwise, or have no benchmark in common.
+        ValueError: they were judged otherwise, an item differs, or they have no benchmark in common.
     """
     manifest, before = read_manifest(folder), read_manifest(other)
     require_alike(manifest, before, str(other))
     found, earlier = read_all_results(folder, manifest), read_all_results(other, before)
     changes: dict[str, dict[str, PairedDifference]] = {}
     for name in (name for name in manifest.measured if name in before.measured):
+        asked = {one.item: one.sha256 for one in earlier[name]}
+        if other_one := next((i.item for i in found[name] if asked.get(i.item, i.sha256) != i.sha256), None):
+            where = f"item {other_one!r} of {name} is another one"
+            raise ValueError(f"--compare: {where} in {other}; evaluate both on the same files")
         score, old = manifest.measured[name].card.primary, by_slice(earlier[name])
         new = {part: items for part, items in by_slice(found[name]).items() if part in old}
         changes[name] = {part: paired_difference(old[part], items, score) for part, items in new.items()}
@@ -125,6 +124,10 @@ def choose_best(folders: Sequence[Path]) -> Choice:
         if apart := manifest.measured.keys() ^ first.measured.keys():
             said = ", ".join(sorted(apart))
             raise ValueError(f"{name}: only one of it and {first_name} has {said}; evaluate both alike")
+        for benchmark, one in manifest.measured.items():
+            if one.items_sha256 != first.measured[benchmark].items_sha256:
+                fix = "evaluate both on the same ones"
+                raise ValueError(f"{name}: {benchmark} has other items than in {first_name}; {fix}")
     averages = {name: one.average for name, one in manifests.items() if one.average is not None}
     values = {name: one.value for name, one in averages.items() if one.value is not None}
     if not values:

@@ -69,8 +69,10 @@ def means(measured: Sequence[Scores]) -> dict[str, float | None]:
     return {name: sum(found) / len(found) if found else None for name, found in values.items()}
 
 
-def numeric_scores(auditor: str, verdicts: Sequence[Verdict]) -> dict[str, float | None]:
-    """Scores of one item from the audits of its generations.
+def numeric_scores(
+    auditor: str, verdicts: Sequence[Verdict], num_missing: int = 0
+) -> dict[str, float | None]:
+    """Scores of one item from the audits of its generations; `num_missing` generations have failed.
 
     Returns:
         `numeric_lexical` (or `numeric_model`, by the auditor): whether more than half of the audited
@@ -83,7 +85,8 @@ def numeric_scores(auditor: str, verdicts: Sequence[Verdict]) -> dict[str, float
     audited = [verdict for verdict in verdicts if verdict.outcome is not Outcome.UNSCORED]
     claims = Counter(claim.state for verdict in audited for claim in verdict.claims)
     num_decided = claims.total() - claims[ClaimState.FAILED]
-    with_numbers = counted(counts[Outcome.SUPPORTED], len(audited) - num_silent, len(verdicts) - num_silent)
+    num_asked = len(verdicts) + num_missing - num_silent
+    with_numbers = counted(counts[Outcome.SUPPORTED], len(audited) - num_silent, num_asked)
     name = f"numeric_{auditor}"
     return {
         name: with_numbers.passed,

@@ -29,8 +29,8 @@ JUDGE_RETRIES = 2
 # What a dry run assumes: English, and some answers and verdicts.
 CHARS_PER_TOKEN, ANSWER_TOKENS, VERDICT_TOKENS = 4, 300, 200
 # The settings that decide what a stage makes.
-_GENERATING = ("weights_sha256", "generation", "num_generations")
-_JUDGING = ("judge", "audit", "audit_settings")
+_GENERATING = ("weights_sha256", "engine", "generation", "num_generations")
+_JUDGING = ("version", "judge", "audit", "audit_settings")  # rules are of a version
 
 
 class Stage(StrEnum):
@@ -85,8 +85,12 @@ class EvaluationJob(Settings):
         named = (*_GENERATING, "judging", "judge_retries", "audit", "audit_settings", "limit")
         kept = self.model_dump(mode="json", include=set(named))
         judging = {name: kept.pop(name) for name in ("judging", "judge_retries")}
-        judge = {"model": self.judge.model, **judging} if self.judge and is_judged else None
-        return {"version": package_version(), "model": self.model.model, "judge": judge, **kept}
+        is_asked = is_judged or self.audit is AuditKind.MODEL
+        judge = {"model": self.judge.model, **judging} if self.judge and is_asked else None
+        # Of an engine here, where it was chosen; else it is the machine's, or the server's.
+        engine = self.model.model_dump(include={"dtype", "max_model_len"}, exclude_none=True) or None
+        made_by: dict[str, JsonValue] = {"version": package_version(), "model": self.model.model}
+        return {**made_by, "judge": judge, "engine": engine, **kept}
 
 
 @dataclass(frozen=True)
@@ -172,9 +176,12 @@ def expect(one: PlannedBenchmark) -> tuple[Requests, Requests]:
     judged = fmean(_tokens(one.benchmark.judge_request(*asked, asked[1].given or "")) for asked in prompts)
     num_answers, judged = (0, judged) if one.benchmark.is_given else (one.num_answers, judged + ANSWER_TOKENS)
     num_verdicts = one.num_answers if one.is_judged else 0
+    by_model = one.job.audit is AuditKind.MODEL and one.benchmark.has_answers
+    num_audits = num_answers * (1 + one.job.audit_settings.voters) if by_model else 0  # Proposer and voters
+    num_asked, num_read = num_verdicts + num_audits, num_verdicts * judged + num_audits * read
     return (
         Requests(num_answers, round(num_answers * read), num_answers * ANSWER_TOKENS),
-        Requests(num_verdicts, round(num_verdicts * judged), num_verdicts * VERDICT_TOKENS),
+        Requests(num_asked, round(num_read), num_asked * VERDICT_TOKENS),
     )
 
 

@@ -5,7 +5,7 @@ The page is one HTML file, made of the parts of the audit's page and as safe to 
 evaluation gives the same bytes. Items are looked at in Inspect's viewer.
 
 The paper's figures come from other judges, prompts and selections of items, so they are shown as data with
-their source (`paper.yaml`), are not subtracted from ours, and have no common column with them.
+their source (`PAPER` explains them), are not subtracted from ours, and have no common column with them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import yaml
 from rich.console import Console
@@ -28,7 +27,7 @@ from pipeline.statistics import OVERALL, Estimate, Figure, PairedDifference
 from reward.offline.page import render_page
 from reward.offline.terminal import plain_table
 
-_TEMPLATES, _PAPER = Path(__file__).with_name("templates"), Path(__file__).with_name("paper.yaml")
+_TEMPLATES, PAPER = Path(__file__).with_name("templates"), Path(__file__).with_name("paper.yaml")
 
 
 def print_expected(
@@ -78,8 +77,8 @@ def print_choice(choice: Choice, console: Console) -> None:
         gap = choice.behind.get(name)
         table.add_row(label, *_cells(one)[:2], *(_cells(gap)[:2] if gap else ()))
     said = [f"Best: {choice.best}"]
-    if choice.not_told_apart:
-        said.append(f"Cannot be distinguished from it: {', '.join(choice.not_told_apart)}")
+    near = [name for name, gap in choice.behind.items() if gap.interval is None or gap.interval.low <= 0]
+    said += [f"Cannot be distinguished from it: {', '.join(near)}"] if near else []
     said.append("The best of several is partly the luckiest: measure it again before you report its figure.")
     console.print(table, Text("\n".join(said)), sep="\n")
     console.print(Text(choice.averages[choice.best].warning, style="yellow"))
@@ -96,11 +95,6 @@ def _cells(figure: Figure, sign: str = "") -> list[str]:
     interval = f"{100 * near.low:.1f} to {100 * near.high:.1f}" if near else ""
     counts = [figure.num_items, figure.num_unscored] if isinstance(figure, Estimate) else []
     return [percent(figure.value, sign), interval, *(f"{n:,}" for n in counts)]
-
-
-def load_paper() -> list[dict[str, Any]]:
-    """The paper's tables, as `paper.yaml` explains them."""
-    return list(yaml.safe_load(_PAPER.read_text(encoding="utf-8"))["tables"])
 
 
 def beside_paper(manifest: Manifest, lines: Sequence[Mapping[str, str]]) -> list[Figure | None]:
@@ -130,7 +124,7 @@ def render_report(
         viewer: Address of the bundled logs, from the page.
     """
     paper = []
-    for table in load_paper():
+    for table in yaml.safe_load(PAPER.read_text(encoding="utf-8"))["tables"]:
         groups = groupby(table["columns"], lambda column: column["group"])
         headings = [(name, len(list(columns))) for name, columns in groups]
         if any(ours := beside_paper(manifest, table["lines"])):

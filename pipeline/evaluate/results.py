@@ -40,6 +40,7 @@ class JudgedGeneration(Record):
 class ItemResult(ItemScores):
     """One item's scores and what they rest on."""
 
+    sha256: str = Field(default="", description="Digest of the item, as it was asked.")
     generations: tuple[JudgedGeneration, ...] = ()
 
 
@@ -50,6 +51,7 @@ class Counts(Record):
     num_generations: int = 0
     num_truncated: int = Field(default=0, description="answers cut at generation.max_tokens")
     num_too_long: int = Field(default=0, description="answers to prompts that do not fit, in no figure")
+    num_unfinished: int = Field(default=0, description="thoughts cut before an answer, in no figure")
     num_failed: int = Field(default=0, description="failed answers, which the same command asks for again")
     num_unread: int = Field(default=0, description="judgements that could not be read, in no figure")
     num_unjudged: int = Field(

@@ -37,7 +37,7 @@ from pipeline.evaluate.benchmark import Item
 from pipeline.evaluate.plan import EvaluationJob, PlannedBenchmark, Stage, make_plan
 from pipeline.evaluate.results import Counts, ItemResult, JudgedGeneration, Manifest, write_results
 from pipeline.evaluate.tasks import audits, benchmark_task
-from pipeline.evaluate.tasks.samples import NO_RESPONSE, answered, answers, asked_of
+from pipeline.evaluate.tasks.samples import NO_RESPONSE, UNFINISHED, answered, answers, asked_of
 from pipeline.evaluate.tasks.scorers import (
     FAILURE,
     GRADER_ERROR,
@@ -52,6 +52,7 @@ from pipeline.evaluate.tasks.scorers import (
 from pipeline.evaluate.tasks.served import ROLE, ServedModel, served_model
 from reward.offline.files import only_writer
 from reward.offline.resume import FINAL_REASONS
+from reward.provenance import json_sha256
 
 _TOO_LONG = "model_length"  # Inspect's word for a prompt that does not fit
 
@@ -67,7 +68,7 @@ def run_evaluation(
 
     Args:
         job: What to evaluate, and how.
-        tell: Called with every request: `label`, how many were `done` before it in this run, and `total`.
+        tell: Called with every answer: `label`, how many are `done` in this run, and the `total`.
         display: How Inspect shows progress, such as "rich".
         bundle: Folder for the judged logs with Inspect's viewer, as a static site.
 
@@ -102,9 +103,10 @@ class _Sets:
     def generate(self) -> int:
         """Has the model answer; returns the tokens."""
         job, asked = self.job, [one for one in self.planned if not one.benchmark.is_given]
+        self._demand_no_smaller_limit(Stage.GENERATE)
         solver = answers(seed=job.generation.seed)
         tasks = [self._task(one, Stage.GENERATE, solver=solver) for one in asked]
-        model = served_model(job.model, "model", self._on_request("generating", asked))
+        model = served_model(job.model, "model", self._on_answer("generating", asked))
         # One item's answers are as many requests, which a server reads the prompt of once.
         return self._run(Stage.GENERATE, tasks, [model], job.concurrency * job.num_generations)
 
@@ -121,14 +123,24 @@ class _Sets:
             solver = answers() if log is None else answered(log)
             scorers = [judge, *audits(one.benchmark, job.audit, audit)]
             tasks.append(self._task(one, Stage.JUDGE, solver=solver, scorer=scorers))
+        self._demand_no_smaller_limit(Stage.JUDGE)
         for log in _newest_logs(self.planned, Stage.JUDGE).values():
             _ask_again(log)
         models = [served_model(job.model, "model")]  # named in the logs, and not asked
         options: dict[str, Any] = {"bundle_dir": str(bundle), "bundle_overwrite": True} if bundle else {}
         if job.judge is not None:
-            models.append(served_model(job.judge, "judge", self._on_request("judging", self.planned)))
+            models.append(served_model(job.judge, "judge", self._on_answer("judging", self.planned)))
             options["model_roles"] = {ROLE: Model(models[1], GenerateConfig())}
         return self._run(Stage.JUDGE, tasks, models, job.concurrency, **options)
+
+    def _demand_no_smaller_limit(self, stage: Stage) -> None:
+        """Inspect goes on with what is not whole within the limit alone, and removes the rest of it."""
+        for name, log in _newest_logs(self.planned, stage).items():
+            num, limit = len({one.id for one in log.samples or ()}), self.job.limit
+            is_whole = log.status == "success" and all(map(_is_final, log.samples or ()))
+            if limit is not None and limit < num and not is_whole:
+                begun = f"{num} items of {name} are begun in {self.job.out}"
+                raise ValueError(f"--limit {limit}: {begun}; finish them without it, or use another --out")
 
     def _task(self, one: PlannedBenchmark, stage: Stage, **options: Any) -> Task:
         return benchmark_task(
@@ -143,14 +155,14 @@ class _Sets:
             **options,
         )
 
-    def _on_request(self, label: str, planned: Sequence[PlannedBenchmark]) -> Callable[[], None]:
-        done, total = count(), sum(one.num_answers for one in planned)
+    def _on_answer(self, label: str, planned: Sequence[PlannedBenchmark]) -> Callable[[], None]:
+        done, total = count(1), sum(one.num_answers for one in planned)
 
-        def on_request() -> None:
+        def on_answer() -> None:
             self.job.results_path.unlink(missing_ok=True)
             self.tell(label=label, done=next(done), total=total)
 
-        return on_request
+        return on_answer
 
     def _run(
         self, stage: Stage, tasks: list[Task], models: list[ServedModel], max_samples: int, **options: Any
@@ -230,7 +242,8 @@ def _result(item: Item, samples: Sequence[EvalSample], scores: dict[str, float |
                 one = {"prompt": prompt, "text": made.text, **said}
                 generations.append(JudgedGeneration.model_validate(one))
     generations.sort(key=lambda one: one.prompt)  # all answers to a prompt side by side
-    about = {"item": item.id, "slice": item.slice, "cluster": item.cluster}
+    digest = json_sha256(item.model_dump(mode="json"))
+    about = {"item": item.id, "slice": item.slice, "cluster": item.cluster, "sha256": digest}
     return ItemResult(**about, scores=scores, generations=tuple(generations))
 
 
@@ -244,7 +257,8 @@ def _counts(items: Sequence[ItemResult], samples: Sequence[EvalSample]) -> Count
         num_generations=sum(len(item.generations) for item in items),
         num_truncated=sum(choice.stop_reason == "max_tokens" for choice in choices),
         num_too_long=judged[_TOO_LONG],
-        num_failed=sum(failed) - judged[_TOO_LONG],
+        num_unfinished=judged[UNFINISHED],
+        num_failed=sum(failed) - judged[_TOO_LONG] - judged[UNFINISHED],
         num_unread=judged[GRADER_FAILED] + judged[UNREADABLE],
         num_unjudged=judged[GRADER_ERROR],
         num_unaudited=audited[NOT_AUDITED],

@@ -35,7 +35,7 @@ class ContextualJudgeBench(Benchmark):
     url = "https://huggingface.co/datasets/Salesforce/ContextualJudgeBench"
     primary, scored_by = "consistent_accuracy", "rule, as the official compute_acc"
     has_answers = False  # they are verdicts on two responses
-    texts = "contextual_judge_bench"
+    texts, official = "contextual_judge_bench", "official_accuracy"
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields the pairs of the splits that are there, in the paper's order; see `Benchmark.items`."""
@@ -83,7 +83,7 @@ class ContextualJudgeBench(Benchmark):
             "consistency": float(len(set(verdicts)) == 1 and not any(ties)) if is_read else None,
             "positive_first_accuracy": first.passed,
             "positive_second_accuracy": second.passed,
-            "official_accuracy": float(all(verdicts)) if unjudged else None,
+            self.official: float(all(verdicts)) if unjudged else None,
             "tie": float(any(ties)) if is_read else None,
             "unjudged": sum(unjudged) / 2 if unjudged else None,
         }

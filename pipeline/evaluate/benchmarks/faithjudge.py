@@ -58,7 +58,7 @@ class FaithJudgeBenchmark(Benchmark):
 
     primary = "consistent"
     scored_by = "judge, by FaithJudge's protocol; rates as its generate_table.py"
-    texts, verdict = "faithjudge", _Verdict
+    texts, verdict, official = "faithjudge", _Verdict, "consistent_unparsed_is_inconsistent"
 
     def shown_to_judge(self, item: Item, response: str) -> Mapping[str, object]:
         """The labelled answers; one of the very same text is left out, as officially."""
@@ -74,7 +74,7 @@ class FaithJudgeBenchmark(Benchmark):
         official = counted(labels.count(CONSISTENT), len(generations), len(generations))
         return {
             **majority_scores(generations, "consistent"),
-            "consistent_unparsed_is_inconsistent": official.passed,
+            self.official: official.passed,
             "invalid": share(labels.count(INVALID), len(labels)),
         }
 
@@ -144,7 +144,7 @@ class Calibration(FaithJudgeBenchmark):
 
     primary, scored_by = "agreement", "people's labels"
     styles = (PromptStyle.PLAIN,)
-    is_given = True
+    is_given, official = True, ""
 
     def items(self, source: Path) -> Iterator[Item]:
         """Yields one item a labelled answer; see `Benchmark.items`."""

@@ -29,7 +29,7 @@ _SHOTS = _FOLDER / "shots" / "2wikimultihopqa_train.jsonl"  # more than are show
 NUM_SHOTS, TEN_SHOT = 10, "10-shot"
 ANSWER = "answer"
 REASONED_ANSWER = "reasoned answer"  # of the CoT style: notes come first, and are no part of the answer
-END_OF_THOUGHT = "</think>"
+START_OF_THOUGHT, END_OF_THOUGHT = "<think>", "</think>"
 _ANSWER_LINE = re.compile(r"^[ \t]*\*{0,2}answer(?::\*{0,2}|\*{2}:)", re.IGNORECASE | re.MULTILINE)
 
 

@@ -16,7 +16,7 @@ where no document answers, an abstention is right (`pipeline.worlds.known`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,7 +31,6 @@ from pipeline.evaluate.majority import Judgement, Scores
 from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
 from pipeline.statistics import linked
 from pipeline.tiny.truth import TinyRows
-from pipeline.tiny.truth import judge as judge_tiny
 from pipeline.worlds.judge import judge
 from pipeline.worlds.known import is_right
 from pipeline.worlds.wiki.world import WikiWorld
@@ -83,6 +82,8 @@ class WikiFacts(KnownTruth):
     scored_by = "rule: every asked fact is stated and nothing wrong beside it; or a right abstention"
     file: ClassVar[type[TinyFile | WikiFile]] = WikiFile
     example = '{"num_rows": 400}'
+    truth: ClassVar[Callable[[WorldRow, str], Truth]] = staticmethod(judge)
+    by_subject = True
 
     def items(self, source: Path) -> Iterator[Item]:
         """The rows, in their order; see `Benchmark.items`."""
@@ -96,26 +97,18 @@ class WikiFacts(KnownTruth):
             yield Item(
                 id=row.query.id,
                 slice=f"{len(row.asked)} asked" if row.is_answerable else _UNANSWERED,
-                cluster=self.cluster(row),
+                cluster=row.asked[0].subject if self.by_subject else row.query.id,
                 query=_unmarked(row.query),
                 references=tuple(asked.model_dump_json() for asked in row.asked),
             )
 
-    def cluster(self, row: WorldRow) -> str:
-        """What intervals resample."""
-        return row.asked[0].subject
-
-    def judge(self, row: WorldRow, reply: str) -> Truth:
-        """What the world's truth says of a reply."""
-        return judge(row, reply)
-
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
         """Whether an answer is right."""
-        return _judgement(self.judge(_row(item), reply).right)
+        return _judgement(type(self).truth(_row(item), judged_text(prompt.name, reply)).right)
 
     def measured(self, item: Item, prompt: str, generation: str) -> Scores:
         """Whether nothing in an answer is wrong, and the share of the asked facts that it states."""
-        found = self.judge(_row(item), generation)
+        found = type(self).truth(_row(item), judged_text(prompt, generation))
         return {"faithful": float(found.faithful), "coverage": found.coverage if found.answerable else None}
 
 
@@ -125,14 +118,8 @@ class TinyWorlds(WikiFacts):
     name, title = "tiny", "Tiny worlds"
     url = "pipeline/tiny/world.py"
     file, example = TinyFile, '{"num_worlds": 240, "seed": 0}'
-
-    def cluster(self, row: WorldRow) -> str:
-        """The world."""
-        return row.query.id
-
-    def judge(self, row: WorldRow, reply: str) -> Truth:
-        """What the documents say of it."""
-        return judge_tiny(row.query, reply)
+    truth = staticmethod(TinyRows(1, 0).judge)  # type: ignore[assignment]  # mypy takes it for a method
+    by_subject = False
 
 
 class OwnRows(KnownTruth):

@@ -66,9 +66,7 @@ def make_task(
             )
     except (ValueError, FileNotFoundError) as error:
         raise PrerequisiteError(f"march/{name}: {error}") from None
-    # The lookup reads RAGTruth's tables of hours, stars and yes/no fields.
-    settings = {"checks": CHECKS if name == "ragtruth" else []}
-    scorers = [*([verdict()] if judge else []), *audits(benchmark, audits_by, settings)]
+    scorers = [*([verdict()] if judge else []), *audits(benchmark, audits_by, {})]
     return benchmark_task(benchmark, items, asked, location=path, solver=answers(), scorer=scorers or None)
 
 
@@ -76,7 +74,9 @@ def audits(benchmark: Benchmark, kind: AuditKind, settings: dict[str, Any]) -> l
     """The audit of a benchmark's answers, where there is one."""
     if kind is AuditKind.NONE or benchmark.is_given or not benchmark.has_answers:
         return []
-    return [numbers(auditor=kind.value, settings=settings)]
+    # The lookup reads RAGTruth's tables of hours, stars and yes/no fields.
+    checks = settings.get("checks") or (CHECKS if benchmark.name == "ragtruth" else ())
+    return [numbers(auditor=kind.value, settings={**settings, "checks": list(checks)})]
 
 
 def benchmark_task(

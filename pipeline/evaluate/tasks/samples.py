@@ -18,10 +18,11 @@ from pydantic import TypeAdapter
 
 from pipeline.evaluate.benchmark import Benchmark, Item, Prompt, PromptStyle
 from pipeline.evaluate.benchmarks import make_benchmark
+from pipeline.evaluate.benchmarks.prompts import END_OF_THOUGHT, START_OF_THOUGHT
 from pipeline.evaluate.plan import GENERATION
 from reward.samplers import Message, SamplerError
 
-NO_RESPONSE = "no_response"
+NO_RESPONSE, UNFINISHED = "no_response", "unfinished_thought"
 _NO_ANSWER = ("content_filter", "model_length")  # the text is then the provider's or cut short, not an answer
 _CHAT = TypeAdapter(list[ChatMessage])
 _TAKES_TOP_K = ("vllm", "sglang")  # as a field of the body; Inspect itself sends none to such servers
@@ -89,7 +90,10 @@ def generation_of(output: ModelOutput, place: int = 0) -> Generation:
     choice = output.choices[place]
     if output.error or choice.stop_reason in _NO_ANSWER:
         return Generation("", choice.stop_reason)
-    return Generation(choice.message.text)
+    text = choice.message.text
+    if text.lstrip().startswith(START_OF_THOUGHT) and END_OF_THOUGHT not in text:
+        return Generation("", UNFINISHED)  # else a thought would be judged
+    return Generation(text)
 
 
 @solver(name="march/answers")

@@ -201,10 +201,14 @@ def majority() -> ScoreReducer:
         answered = [one for one in kept if FAILURE not in one]
         if 2 * len(answered) < len(scores):
             answered = []
+        num_missing = len(scores) - len(answered)
         if AUDITOR in kept[0]:
             audited = [Verdict.model_validate(one[VERDICT]) for one in answered]
-            return Score(value=_values(numeric_scores(kept[0][AUDITOR], audited)))
-        return Score(value=_values(_judged(kept[0], answered)))
+            return Score(value=_values(numeric_scores(kept[0][AUDITOR], audited, num_missing)))
+        found = _judged(kept[0], answered, num_missing)
+        if num_missing or GRADER_ERROR in [one.reason for one in scores]:
+            found |= dict.fromkeys(found.keys() & {make_benchmark(kept[0]["benchmark"]).official})
+        return Score(value=_values(found))
 
     return reduce
 
@@ -220,14 +224,17 @@ def item_scores(log: EvalLog) -> dict[str, dict[str, float | None]]:
     return found
 
 
-def _judged(about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]]) -> Scores:
+def _judged(
+    about: Mapping[str, Any], answered: Sequence[Mapping[str, Any]], num_missing: int
+) -> dict[str, float | None]:
     judged = {
         name: [epoch[JUDGED][name] and Judgement.model_validate(epoch[JUDGED][name]) for epoch in answered]
         for name in about[JUDGED]
     }
+    votes = {name: [*found, *[None] * num_missing] for name, found in judged.items()}
     # Every item has every name, or Inspect has no figures.
     measured = dict.fromkeys(about[MEASURED]) | means([one[MEASURED] for one in answered])
-    return {**make_benchmark(about["benchmark"]).by_majority(judged), **measured}
+    return {**make_benchmark(about["benchmark"]).by_majority(votes), **measured}
 
 
 def _explained(prompt: str, one: _Judged) -> str:

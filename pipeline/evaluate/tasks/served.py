@@ -27,12 +27,13 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from pipeline.evaluate.tasks.samples import of_march
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings
+from reward.provenance import json_sha256
 from reward.samplers import Message, Sampler, SamplerError
 from reward.samplers.make import make_sampler
 from reward.types import TokenUse
 
 ROLE = "grader"
-_MOST_IN_A_ROW = 5  # failures; one item may be at fault, five after another are the server's
+_MOST_IN_A_ROW = 5  # prompts that fail; one may be at fault, five after another are the server's
 _READY_ATTEMPTS = 6  # each has a limit of seconds, and a server that loads may need more
 _OPEN: list[ServedModel] = []  # those that hold connections or an engine
 
@@ -47,7 +48,7 @@ class ServedModel(ModelAPI):
     Args:
         config: Where it runs.
         who: "model" or "judge", for messages.
-        on_request: Called before each request.
+        on_answer: Called with each answer.
 
     `num_tokens` is what was paid, and `down` why nothing is asked any more.
     """
@@ -56,15 +57,15 @@ class ServedModel(ModelAPI):
         self,
         config: OpenAISamplerConfig | LocalSamplerConfig,
         who: str,
-        on_request: Callable[[], None] = lambda: None,
+        on_answer: Callable[[], None] = lambda: None,
     ) -> None:
         folder = Path(config.model)  # which may be moved: its content is in the task's version
         super().__init__(folder.name if folder.is_dir() else config.model)
         self.num_tokens = 0
         self.down: ServerDownError | None = None
-        self._config, self._who, self._on_request = config, who, on_request
+        self._config, self._who, self._on_answer = config, who, on_answer
         self._sampler: Sampler | None = None
-        self._num_in_a_row = 0
+        self._failed = set[str]()  # prompts since the last answer
         self._starting = asyncio.Lock()
 
     async def sampler(self) -> Sampler:
@@ -97,7 +98,6 @@ class ServedModel(ModelAPI):
             SamplerError: the request failed; a prompt that does not fit is an output instead.
         """
         sampler = await self.sampler()
-        self._on_request()
         messages = [Message(role=one.role, content=one.text) for one in input]
         named = config.model_dump(include=set(SamplingSettings.model_fields), exclude_none=True)
         bound: dict[str, Any] = {}
@@ -110,12 +110,12 @@ class ServedModel(ModelAPI):
         except SamplerError as error:
             if error.reason == "prompt_too_long":
                 return self._output("", "model_length")
-            self._num_in_a_row += 1
-            if self._num_in_a_row < _MOST_IN_A_ROW:
+            self._failed.add(json_sha256(messages))
+            if len(self._failed) < _MOST_IN_A_ROW:
                 raise
             kept = "what is done is kept, and the same command goes on"
             raise self._goes_down(f"{error.detail}; {kept}") from error
-        self._num_in_a_row = 0
+        self._failed.clear()
         (sample,) = group.samples
         reason: StopReason = "max_tokens" if sample.finish_reason == "length" else "stop"
         return self._output(sample.text, reason, group.use)
@@ -136,6 +136,7 @@ class ServedModel(ModelAPI):
         read, written = (use.num_prompt, use.num_completion) if use else (0, 0)
         output.usage = ModelUsage(input_tokens=read, output_tokens=written, total_tokens=read + written)
         self.num_tokens += read + written
+        self._on_answer()
         return output
 
 
