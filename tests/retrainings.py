@@ -58,6 +58,12 @@ class ScriptedDecisions:
     def __init__(self) -> None:
         self.champion: Version | None = None
         self.errors: list[Exception] = []
+        self.model, self.registered = "shop-solver", [("7", 5)]  # numbers, and when they were made
+
+    @property
+    def registry(self) -> SimpleNamespace:
+        found = [SimpleNamespace(version=number, created_ms=made) for number, made in self.registered]
+        return SimpleNamespace(versions=lambda _model: found)
 
     def state(self) -> SimpleNamespace:
         if self.errors:

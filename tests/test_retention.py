@@ -22,7 +22,7 @@ from orchestration.retrain.loop import retrain
 from orchestration.retrain.records import Ending, Stage, StageRequest, StageResult, stage_folder, stage_key
 from orchestration.retrain.results import Results
 from orchestration.retrain.retention import idle_versions, prune_after, results_of_version, stale_results
-from pipeline.artifacts.address import Artifact, located
+from pipeline.artifacts.address import Artifact, cached_artifacts, located, named_artifact
 from pipeline.artifacts.backend import StoreError
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
@@ -86,7 +86,8 @@ class Shop:
         (made,) = registry.versions_of[self.model]
         tags = {**made.tags, "march.evaluation_uri": Artifact(found.store, evaluation).address}
         there = self.registry.versions_of.setdefault(self.model, [])
-        there.append(replace(made, version=str(self.num_registered), tags=tags))
+        number = str(self.num_registered)
+        there.append(replace(made, version=number, tags=tags, created_ms=self.num_registered))
         return there[-1].version
 
     def promote(self, version: str) -> None:
@@ -298,6 +299,21 @@ def test_checkpoints_of_a_finished_training_go_and_those_of_another_stay(tmp_pat
     other.mkdir(parents=True)
     tested.retrain(Ending.REFUSED)
     assert list(job.folder.glob("train-*")) == [other]
+    assert not list(job.folder.glob("evaluate-*")), "it has a copy of the weights"
+
+
+def test_cached_weights_of_versions_that_lost_go_and_the_champions_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tested = loop(tmp_path, *KEEP_3)
+    for outcome in (Ending.PROMOTED, Ending.REFUSED, Ending.REFUSED):
+        tested.retrain(outcome)
+        for version in tested.shop.registry.versions(tested.shop.model):
+            named_artifact(version.uri).bring()
+    tested.retrain(Ending.REFUSED)
+    left = {path.name for path in cached_artifacts().iterdir() if path.is_dir()}
+    assert left == {digest_in(tested.shop.version("1").uri)}
 
 
 def test_a_version_is_deleted_with_everything_that_only_it_needs(tmp_path: Path) -> None:

@@ -271,11 +271,11 @@ def test_the_timer_runs_the_command_shows_its_figures_and_stops_it_in_order(site
 
     with timer(site, port) as process:
         wait_until(lambda: site.stages.count("promote"), "it never retrains", 300)
-        counted = 'march_retrainings_total{result="ended",retrain_job="job"} 1.0'
+        counted = 'march_retrainings_total{result="ended",retrain_job="shop"} 1.0'
         wait_until(lambda: counted in figures(), "it is never counted", 300)
-        settled = 'march_retraining_due{cause="data",retrain_job="job"} 0.0'
+        settled = 'march_retraining_due{cause="data",retrain_job="shop"} 0.0'
         wait_until(lambda: settled in figures(), "it stays due", 300)
-        assert 'march_retraining_failures{retrain_job="job"} 0.0' in figures()
+        assert 'march_retraining_failures{retrain_job="shop"} 0.0' in figures()
         assert httpx.get(f"http://127.0.0.1:{port}/healthz", trust_env=False).status_code == 200
         site.put("HOLD")
         (site.folder / "job/worlds.json").write_text('{"num_worlds": 8, "seed": 2}')

@@ -20,6 +20,7 @@ from orchestration.retrain.records import (
     StageRequest,
     StageResult,
     StageState,
+    stage_folder,
     stage_key,
 )
 from pipeline.artifacts.backend import StoreError
@@ -109,6 +110,31 @@ def test_what_is_made_again_and_fails_is_made_again_by_the_next_command(tested: 
         retrain(tested.place, redo=Stage.EVALUATE)
     assert retrain(tested.place).outcome is Ending.PROMOTED
     assert tested.factory.started == {Stage.EVALUATE: 2}
+
+
+def test_the_same_command_after_a_kill_does_not_begin_the_redo_anew(tested: Rig) -> None:
+    retrain(tested.place)
+    tested.factory.problems = {Stage.EVALUATE: [FINAL]}
+    with pytest.raises(StageFailedError):
+        retrain(tested.place, redo=Stage.EVALUATE)
+    request = tested.factory.requests[-1]
+    assert request.redo and request.stage is Stage.EVALUATE
+    begun = stage_folder(request.job, Stage.EVALUATE, request.key) / "half"
+    begun.parent.mkdir(parents=True, exist_ok=True)
+    begun.touch()
+    assert retrain(tested.place, redo=Stage.EVALUATE).outcome is Ending.PROMOTED
+    assert begun.is_file() and not tested.factory.requests[-1].redo
+
+
+def test_a_version_that_was_deleted_since_is_registered_again(tested: Rig) -> None:
+    tested.factory.outcome = Ending.REFUSED
+    retrain(tested.place)
+    tested.factory.started.clear()
+    retrain(tested.place, redo=Stage.EVALUATE)
+    assert Stage.REGISTER not in tested.factory.started
+    tested.decisions.registered = [("7", 6)]  # another one of this number
+    retrain(tested.place, redo=Stage.EVALUATE)
+    assert tested.factory.started[Stage.REGISTER] == 1
 
 
 def test_results_outlive_the_ledger(tested: Rig, tmp_path: Path) -> None:

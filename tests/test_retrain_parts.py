@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pydantic import BaseModel
@@ -18,8 +19,10 @@ from orchestration.registry import server
 from orchestration.registry.decisions import LostRaceError
 from orchestration.retrain.attempt import PROGRESS_MARK, last_report
 from orchestration.retrain.lease import LEASES, BusyError, Lease, only_here
+from orchestration.retrain.ledger import _joined, _parted, _read_run, _tags
 from orchestration.retrain.local_stage import LocalStage, kill_leftovers
-from orchestration.retrain.records import Stage, StageProgress, StageResult
+from orchestration.retrain.loop import retrain
+from orchestration.retrain.records import Seen, Stage, StageProgress, StageResult
 from orchestration.retrain.results import Results, open_job_store
 from orchestration.retrain.transient import patiently, problem_of
 from pipeline.artifacts.backend import CorruptError, StoreError, UnsafeEndpointError
@@ -27,6 +30,7 @@ from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.tasks.served import ServerDownError
 from pipeline.record.run import TrainingFailedError
+from tests.retrainings import rig
 from tests.schedule_jobs import wait_until
 from tests.test_retrain_ray import request_of
 
@@ -56,6 +60,40 @@ def test_a_silent_lease_is_taken_after_one_period_and_its_holder_is_told(tmp_pat
     first._period_s = 0.01
     first._keep()  # it wakes up, and finds its lease taken
     assert first.is_lost and not second.is_lost
+
+
+def test_a_holder_that_was_stopped_looks_before_anything_is_written(tmp_path: Path) -> None:
+    backend = LocalBackend(tmp_path)
+    first = lease(backend, "here")
+    first.take()
+    assert not first.is_lost
+    lease(backend, "there", sleep=lambda _seconds: None).take()
+    assert not first.is_lost, "it has just been written"
+    first._beat -= 6  # it was stopped for longer than a period
+    assert first.is_lost
+
+
+def test_a_record_that_is_too_long_for_a_tag_is_kept_in_parts(tmp_path: Path) -> None:
+    data = {f"{'folder' * 8}/{i}.jsonl": "d" * 64 for i in range(300)}
+    long = Seen(order=2, attempt=1, began_ms=0, data=data)
+    found = retrain(rig(tmp_path).place).model_copy(update={"seen": long, "is_closed": True})
+    tags = _tags(found)
+    assert max(map(len, tags.values())) < 8_000 and "march.retrain.seen.1" in tags
+    run = SimpleNamespace(
+        info=SimpleNamespace(run_id=found.run_id, status="FINISHED"), data=SimpleNamespace(tags=tags)
+    )
+    assert _read_run(run) == found
+    shorter = found.model_copy(update={"seen": long.model_copy(update={"data": {}})})
+    tags |= _tags(shorter)  # MLflow keeps the tags of before
+    assert _read_run(run) == shorter
+    tags["march.retrain.record"] = tags["march.retrain.record"][:-9]  # cut, as by another release
+    assert _read_run(run) is None
+
+
+@pytest.mark.parametrize("length", [0, 1, 6_999, 7_000, 7_001, 14_000, 20_000])
+def test_parts_are_joined_again(length: int) -> None:
+    tags = dict(_parted("x", "a" * length))
+    assert _joined({**tags, f"x.{len(tags)}": "b" * 7_000}, "x").rstrip() == "a" * length
 
 
 def test_the_next_process_on_the_same_machine_need_not_wait(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from orchestration.retrain.job import Job, load_job
 from orchestration.retrain.ray_jobs import RayStage
 from orchestration.retrain.records import Stage, StageProblem, StageRequest
 from orchestration.retrain.results import Results, open_job_store
+from reward.roles.prompts import load_prompts
 from tests.ray_process import ray_head
 from tests.test_retrain_job import write_job
 
@@ -38,7 +39,10 @@ def request_of(folder: Path, address: str, key: str, *, rows: bool = True) -> St
         text = '{"input": [], "label": "{}", "datasource": "d"}\n'
         (given / "train.jsonl").write_text(text)
         manifest = {"source": "d", "num_read": 1, "num_duplicates": 0, "num_overlong": 0, "num_rows": 1}
-        digests = {"prompt_digest": "p", "rows_sha256": hashlib.sha256(text.encode()).hexdigest()}
+        digests = {
+            "prompt_digest": load_prompts("compact").digest,
+            "rows_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        }
         (given / "manifest.json").write_text(json.dumps(manifest | digests))
     job = load_job(str(write_job(folder, data={"rows": "rows"})))
     settings = {"address": address, "working_dir": None}

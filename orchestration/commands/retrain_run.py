@@ -17,7 +17,7 @@ from pathlib import Path
 from orchestration.registry.open import open_decisions
 from orchestration.retrain.inputs import make_plan
 from orchestration.retrain.job import Job, job_file, load_job
-from orchestration.retrain.lease import BusyError, Lease, lock_file, only_here
+from orchestration.retrain.lease import BusyError, Lease, lease_of, lock_file, only_here
 from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.local_stage import LOG_FILE, LocalStage
 from orchestration.retrain.loop import Place, planned, retrain
@@ -66,7 +66,7 @@ def retrain_now(name: str, job: Job, redo: str | None) -> Report:
         raise ValueError(f"--redo: {redo!r} is none of {', '.join(_REDONE)}")
     with only_here(job.folder) as here, terminable():
         store = open_job_store(job)
-        lease = Lease(store.backend, job.name, holder=here, period_s=job.lease_s)
+        lease = lease_of(job, here)
         with lease.held():
             look = _look(name, job, store)
             by_hand = look.model_copy(update={"seen": look.seen.model_copy(update={"causes": ()})})
@@ -90,7 +90,7 @@ def retrain_if_due(name: str, job: Job, submit: str | None) -> Report:
             time.sleep(job.triggers.data.settle_s)
         # What is submitted has this folder on a shared volume: its lease is not this process's.
         holder = here if submit is None else uuid.uuid4().hex
-        lease = Lease(store.backend, job.name, holder=holder, period_s=job.lease_s)
+        lease = lease_of(job, holder)
         with lease.held() if submit is None else nullcontext(lease.demand_free()):
             look = _look(name, job, store).unless_changing(before)
             if not look.is_due:
@@ -125,7 +125,7 @@ def cancel(job: Job) -> None:
         try:
             with only_here(job.folder) as here:
                 if not found:
-                    lease = Lease(open_job_store(job).backend, job.name, holder=here, period_s=job.lease_s)
+                    lease = lease_of(job, here)
                     lease.demand_free()
                     stopped = list(_stopped_jobs(job))
             break
@@ -179,7 +179,7 @@ def _run(
         done = retrain(place, cause=cause, seen=look.seen, redo=redo)
     prune_after(job, store, place.decisions)
     assert done.outcome is not None, "it ended"
-    line = outcome_line(done, job)
+    line = outcome_line(done, job, place.decisions.state())
     return report_of(name, done.outcome, line, look=look, retraining=done)
 
 

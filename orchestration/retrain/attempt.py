@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import threading
 import time
 from functools import cached_property
@@ -43,6 +44,8 @@ class Attempt:
         self.request = request
         self.job = request.job
         self.folder = stage_folder(request.job, request.stage, request.key)
+        if request.redo and request.command_attempt == 1:  # a cluster's disk may have it
+            shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._told = time.monotonic()
         self._tokens, self._lock = 0, threading.Lock()
@@ -55,7 +58,12 @@ class Attempt:
     @cached_property
     def recipe(self) -> Recipe:
         """The job's, as it is written."""
-        return load_recipe(self.job.recipe.name, list(self.job.recipe.overrides))
+        return load_recipe(self.recipe_name, list(self.job.recipe.overrides))
+
+    @property
+    def recipe_name(self) -> str:
+        """Its name, or its file as it is here."""
+        return str(self.file(Path(self.job.recipe.name)))
 
     def made(self, stage: Stage, name: str) -> str:
         """The digest of the manifest that an earlier stage made."""

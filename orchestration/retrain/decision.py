@@ -76,7 +76,7 @@ def promote(attempt: Attempt) -> StageResult:
     made = next((one.decision for one in decisions.chain.history() if one.decision.by == by), None)
     if made is not None and made.action in _OUTCOMES:
         return _decided(attempt, made, "decided by an attempt that was killed")
-    if version == _champion(seen):
+    if seen.champion is not None and decisions.version(version).sha256 == seen.champion.sha256:
         return _said(attempt, Ending.UNCHANGED, version, "the same weights")
     _demand_the_evaluated(attempt, decisions, seen)
     given = bring_evidence(_evaluation(attempt, Stage.EVALUATE), attempt.store)
@@ -98,7 +98,8 @@ def _evaluation(attempt: Attempt, stage: Stage) -> str:
 def _demand_the_evaluated(attempt: Attempt, decisions: Decisions, seen: State) -> None:
     """Before the gates, which would call another one's evaluation wrong, and of what the gates saw."""
     evaluated = attempt.request.champion
-    if _champion(seen) != (evaluated.version if evaluated else None):
+    # By weights: a version that was deleted in MLflow and registered again has another number.
+    if (seen.champion and seen.champion.sha256) != (evaluated and evaluated.sha256):
         raise LostRaceError(f"{decisions.model}: the champion has changed; its evaluation is not of this one")
 
 

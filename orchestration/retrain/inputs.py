@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
 from pydantic import JsonValue
 
 from orchestration.promotion.policy import GatePolicy
@@ -16,9 +17,11 @@ from orchestration.retrain.job import Job, PrepareSettings
 from orchestration.retrain.records import ParentWeights, Stage, StageResult
 from orchestration.retrain.rows import counted, rows_inputs
 from orchestration.settings.evaluate import EvaluationSettings
+from pipeline.atomic import write_atomically
 from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.models.cache import require_model
 from pipeline.settings.recipe import Recipe, load_recipe
+from pipeline.settings.tree import read_tree
 from reward.offline.files import file_sha256, weights_sha256
 from reward.provenance import json_sha256, package_version
 from reward.roles.prompts import load_prompts
@@ -133,13 +136,22 @@ def champion_weights(decisions: Decisions) -> ParentWeights | None:
     return ParentWeights(sha256=found.sha256, uri=found.uri, version=found.version, lineage=lineage)
 
 
-def files_of_job(stage: Stage, job: Job) -> list[Path]:
+def whole_recipe(file: Path, job: Job) -> Path:
+    """A recipe's file with all that it extends, in the job's folder, for a cluster that has neither."""
+    path = job.folder / f"{file.stem}.whole.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, yaml.safe_dump(read_tree(file), sort_keys=False))
+    return path
+
+
+def files_of_job(stage: Stage, job: Job, recipe: Recipe) -> list[Path]:
     """What a stage reads where the job says; a cluster gets it from the store."""
     if stage in (Stage.EVALUATE, Stage.EVALUATE_CHAMPION):
         return list(job.evaluation.benchmarks.values())
     if stage is not Stage.PREPARE:
         return []
-    given, rows = job.data.prepare, [job.data.rows] if job.data.rows else []
+    given, named = job.data.prepare, job.data.rows or (None if recipe.data.is_made else recipe.data.path)
+    rows = [named] if named else []
     return [*(one.path for one in given.inputs), *given.exclude_overlap] if given else rows
 
 
@@ -180,7 +192,7 @@ def _preparation(given: PrepareSettings, recipe: Recipe) -> JsonValue:
     ]
     unread = {"inputs", "exclude_overlap", "accept_licence"}
     settings = counted(given, recipe).model_dump(mode="json", exclude=unread)
-    settings["prompts"] = load_prompts(given.prompts).digest
+    settings["prompts"] = load_prompts(str(settings["prompts"])).digest
     return {"settings": settings, "inputs": files, "exclude_overlap": others}
 
 

@@ -51,7 +51,7 @@ class PrepareSettings(Settings):
     """Rows that the retraining prepares; the keys are `march prepare`'s."""
 
     inputs: tuple[RowsSource, ...] = Field(min_length=1)
-    prompts: str = "full"
+    prompts: str | None = Field(default=None, description="The recipe's audit.prompts where left out.")
     tokenizer: str | None = Field(default=None, description="The recipe's model where left out.")
     max_prompt_tokens: int | None = Field(
         default=None, ge=1, description="The recipe's rollout.max_prompt_tokens where left out."

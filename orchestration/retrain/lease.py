@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
+import math
 import os
 import platform
 import threading
@@ -23,7 +24,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from orchestration.retrain.job import Job
 from pipeline.artifacts.backend import Backend, Blob, MovedError, UnsafeEndpointError
+from pipeline.artifacts.settings import settings_from_environment
+from pipeline.artifacts.store import open_store
 
 logger = logging.getLogger(__name__)
 
@@ -90,10 +94,14 @@ class Lease:
         self._period_s, self._sleep = period_s, sleep
         self._writer = uuid.uuid4().hex
         self._lost, self._ended = threading.Event(), threading.Event()
+        self._beat = math.inf  # when it was written last, in seconds that go on while a machine sleeps
 
     @property
     def is_lost(self) -> bool:
-        """Whether somebody else has taken it."""
+        """Whether somebody else has taken it; after a silence, as where a process was stopped, by a look."""
+        is_held = not (self._lost.is_set() or self._ended.is_set())
+        if is_held and _now() - self._beat > self._period_s:
+            self._write_again(self._holder)
         return self._lost.is_set()
 
     def take(self) -> None:
@@ -142,7 +150,7 @@ class Lease:
             yield
         finally:
             self._ended.set()
-            beating.join()
+            beating.join(self._period_s)
             self._write_again(None)
 
     def _keep(self) -> None:
@@ -164,9 +172,22 @@ class Lease:
         content = {"holder": holder, "writer": self._writer, "beat": uuid.uuid4().hex}
         content |= {"machine": platform.node(), "pid": str(os.getpid())}
         self._backend.compare_and_set(self._key, json.dumps(content).encode(), tag=over.tag if over else None)
+        self._beat = _now()
 
     def _is_mine(self, blob: Blob | None) -> bool:
         return _record(blob).get("writer") == self._writer
+
+
+def lease_of(job: Job, holder: str) -> Lease:
+    """A job's lease; no request may outlast a beat, since the next one is as good."""
+    settings = settings_from_environment(job.store.location, job.store.endpoint)
+    hasty = {"timeout_s": job.lease_s / _BEATS, "max_attempts": 1}
+    store = open_store(settings.model_copy(update=hasty))
+    return Lease(store.backend, job.name, holder=holder, period_s=job.lease_s)
+
+
+def _now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _record(blob: Blob | None) -> dict[str, str | None]:

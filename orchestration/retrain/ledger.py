@@ -7,9 +7,10 @@ says (`results.py`); MLflow says how it came about, and has the attempts and cos
 from __future__ import annotations
 
 import json
+import logging
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from orchestration.registry.server import one_line_errors
@@ -19,7 +20,10 @@ from orchestration.retrain.transient import PATIENCE_S, patiently
 from reward.provenance import json_sha256
 
 EXPERIMENT = "march-retrain"
+logger = logging.getLogger(__name__)
+
 _TAG = "march.retrain."
+_ROOM = 7_000  # characters of a tag; MLflow cuts what has more than 8,000
 _MLFLOW_STATUS = {
     RetrainingState.RUNNING: "RUNNING",
     RetrainingState.FAILED: "FAILED",
@@ -194,15 +198,35 @@ def _tags(retraining: Retraining) -> dict[str, str]:
         "seen": retraining.seen.model_dump_json() if retraining.seen else "null",
         **{f"stage.{one.stage}": one.model_dump_json() for one in retraining.stages},
     }
-    return {f"{_TAG}{name}": value for name, value in found.items()}
+    return {f"{_TAG}{name}": part for whole, text in found.items() for name, part in _parted(whole, text)}
+
+
+def _parted(name: str, text: str) -> Iterator[tuple[str, str]]:
+    """A value in parts, since MLflow would cut it; the last part is short, if need be a space alone."""
+    text += " " * (len(text) >= _ROOM and len(text) % _ROOM == 0)
+    for number, start in enumerate(range(0, max(len(text), 1), _ROOM)):
+        yield f"{name}.{number}" if number else name, text[start : start + _ROOM]
+
+
+def _joined(tags: Mapping[str, str], name: str) -> str:
+    """The parts of a value; behind a short one are those of a longer value of before."""
+    text, number = tags[name], 1
+    while len(text) == number * _ROOM and (part := tags.get(f"{name}.{number}")):
+        text, number = text + part, number + 1
+    return text
 
 
 def _read_run(run: Any) -> Retraining | None:
-    """A retraining from its run; None for a run that is none of ours."""
+    """A retraining from its run; None for a run that is none of ours, or that cannot be read."""
     tags = {name.removeprefix(_TAG): value for name, value in run.data.tags.items() if name.startswith(_TAG)}
     if "record" not in tags:
         return None
-    found = json.loads(tags["record"])
-    found["stages"] = [json.loads(tags[f"stage.{stage}"]) for stage in Stage]
-    found |= {"run_id": run.info.run_id, "is_closed": run.info.status != "RUNNING"}
-    return Retraining.model_validate({**found, "seen": json.loads(tags.get("seen", "null"))})
+    try:
+        found = json.loads(_joined(tags, "record"))
+        found["stages"] = [json.loads(_joined(tags, f"stage.{stage}")) for stage in Stage]
+        found |= {"run_id": run.info.run_id, "is_closed": run.info.status != "RUNNING"}
+        seen = json.loads(_joined(tags, "seen")) if "seen" in tags else None
+    except ValueError as error:
+        logger.warning("MLflow's run %s holds a retraining that cannot be read: %s", run.info.run_id, error)
+        return None
+    return Retraining.model_validate({**found, "seen": seen})

@@ -13,12 +13,19 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from orchestration.registry.decisions import Decisions
 from orchestration.retrain.attempt import FILE_KIND, FOLDER_KIND
-from orchestration.retrain.inputs import Plan, champion_weights, files_of_job, starting_weights
+from orchestration.retrain.inputs import (
+    Plan,
+    champion_weights,
+    files_of_job,
+    starting_weights,
+    whole_recipe,
+)
 from orchestration.retrain.lease import Lease
 from orchestration.retrain.ledger import Ledger, chosen, new_retraining, now_ms
 from orchestration.retrain.local_stage import LocalStage
@@ -244,13 +251,15 @@ class _Loop:
         champion = self._champion if stage in (Stage.EVALUATE_CHAMPION, Stage.PROMOTE) else None
         inputs = self._place.plan.inputs(stage, self._now.parent, self._done, champion)
         key, results = stage_key(stage, inputs), self._place.results
-        if stage is self._redo:
-            self._redo = None  # not again by the next attempt
+        found, is_again = results.find(stage, key), False
+        if found and (stage is self._redo or (stage is Stage.REGISTER and not self._is_registered(found))):
+            # Not where there is none: then an earlier command has begun to make it again.
+            found, is_again = None, True
             results.forget(stage, key)
             shutil.rmtree(stage_folder(self._job, stage, key), ignore_errors=True)
+        self._redo = None if stage is self._redo else self._redo
         status = self._now.status(stage)
         attempts = status.attempts if status.key == key else 0
-        found = results.find(stage, key)
         reused = found is not None and not attempts
         if found is None:
             self._attempts[key] += 1
@@ -266,6 +275,7 @@ class _Loop:
                     parent=self._now.parent,
                     champion=champion,
                     files=self._files(stage),
+                    redo=is_again,
                     max_missing=self._place.plan.policy.scored.max_missing,
                 )
             )
@@ -276,11 +286,23 @@ class _Loop:
         self.save()
         return found
 
+    def _is_registered(self, found: StoredResult) -> bool:
+        """Whether the version of a result is there still; somebody may have deleted it in MLflow."""
+        decisions, facts = self._place.decisions, found.result.facts
+        versions = patiently(lambda: decisions.registry.versions(decisions.model))
+        there = [(one.version, one.created_ms) for one in versions]
+        return (facts["version"], facts["registered_ms"]) in there
+
     def _files(self, stage: Stage) -> dict[str, str]:
         """The job's own files, put into the store for a cluster that runs the stage."""
-        store, files = self._place.results.store, files_of_job(stage, self._job) if self._job.cluster else []
-        kinds = {path: FOLDER_KIND if path.is_dir() else FILE_KIND for path in files}
-        return {str(path): store.publish(path, kind=kind).digest for path, kind in kinds.items()}
+        if not self._job.cluster:
+            return {}
+        store, plan = self._place.results.store, self._place.plan
+        files = {path: path for path in files_of_job(stage, self._job, plan.recipe)}
+        if stage in (Stage.PREPARE, Stage.TRAIN) and (file := Path(self._job.recipe.name)).is_file():
+            files[file] = whole_recipe(file, self._job)
+        kinds = {name: FOLDER_KIND if path.is_dir() else FILE_KIND for name, path in files.items()}
+        return {str(name): store.publish(files[name], kind=kind).digest for name, kind in kinds.items()}
 
     def _attempt(self, request: StageRequest) -> StoredResult:
         """Starts a stage and follows it to its end."""
@@ -305,12 +327,16 @@ class _Loop:
     def _follow(self, stage: Stage, running: LocalStage | RayStage) -> StageProblem | None:
         """Watches a stage until it ends; returns why it has no result, None if it says that it has one."""
         before, started = self._now.status(stage), time.monotonic()
-        said = started
+        said, spent_before = started, before.spent
+        if isinstance(running, RayStage):  # which an earlier command may have followed and counted
+            spent_before = before.spent_before if before.ray_job == running.id else before.spent
+            self._mark(stage, ray_job=running.id, spent_before=spent_before)
 
         def pay() -> StageProgress:
             """Counts what the attempt took so far."""
             seconds, progress = time.monotonic() - started, running.progress()
-            spent = before.spent + Spent(hours=seconds / 3600, tokens=progress.tokens)
+            lasted = running.seconds() if isinstance(running, RayStage) else seconds
+            spent = spent_before + Spent(hours=lasted / 3600, tokens=progress.tokens)
             self._mark(stage, spent=spent, wall_s=before.wall_s + seconds)
             return progress
 

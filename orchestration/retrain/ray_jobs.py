@@ -27,6 +27,7 @@ from pipeline.atomic import write_atomically
 logger = logging.getLogger(__name__)
 
 _LIVING, _SUCCEEDED = ("PENDING", "RUNNING"), "SUCCEEDED"
+_LOST, _NO_SUCH_JOB = "LOST", "status code 404"  # what Ray's client says, and no status of Ray's
 _LOOK_EVERY_S, _READ_EVERY_S = 2.0, 10.0
 _STOP_S = 60.0
 _ASK_S = 15.0  # for one answer of the dashboard; Ray's client waits for ever
@@ -52,8 +53,11 @@ class RayStage:
         stage, key = re.escape(request.stage.result_name), request.key[:KEY_DIGITS]
         known = list(jobs_of(self._client, request.job, stage, key))
         living = [one.submission_id for one in known if is_living(one)]
+        since_ms = [one.start_time for one in known if is_living(one)]
+        self._began = time.monotonic()
         if living:
             logger.info("%s runs already; attached to it", living[-1])
+            self._began -= max(0.0, time.time() - (since_ms[-1] or time.time() * 1000) / 1000)
         last = max((int(str(one.submission_id).rpartition("-")[2]) for one in known), default=0)
         name = f"march-{request.job.name}-{stage}-{key}-{last + 1}"
         self.id = str(living[-1] if living else _submit(self._client, request, cluster, name))
@@ -74,9 +78,11 @@ class RayStage:
         if self._status in _LIVING:
             line = f"Ray job {self.id}: the cluster has not answered for {self._patience_s:.0f} s"
             return StageProblem(line=f"{line}; the job was not stopped", transient=True)
-        is_read = self._read_log()
+        is_read = self._status != _LOST and self._read_log()
         if self._status == _SUCCEEDED:
             return None
+        if self._status == _LOST:
+            return StageProblem(line=f"Ray job {self.id}: the cluster has lost it", transient=True)
         until = time.monotonic() + _STOP_S
         while not is_read and time.monotonic() < until:  # it has the reason
             time.sleep(_LOOK_EVERY_S)
@@ -88,6 +94,10 @@ class RayStage:
         line = " ".join(str((info and info.message) or self._status).split())[-_LAST_CHARS:]
         return StageProblem(line=f"Ray job {self.id}: {line}; log: {self._folder / LOG_FILE}", transient=True)
 
+    def seconds(self) -> float:
+        """How long the job has run, also while nobody followed it."""
+        return time.monotonic() - self._began
+
     def progress(self) -> StageProgress:
         """The log's last report."""
         return self._progress
@@ -98,7 +108,7 @@ class RayStage:
         while time.monotonic() < until:
             self._asked(lambda: self._client.stop_job(self.id))
             status = self._asked(lambda: self._client.get_job_status(self.id).value)
-            if status is not None and status not in _LIVING:
+            if self._status == _LOST or (status is not None and status not in _LIVING):
                 return
             time.sleep(0.5)
         logger.warning("%s may run on; `ray job stop %s` tries again", self.id, self.id)
@@ -108,6 +118,9 @@ class RayStage:
         try:
             answer = ask()
         except Exception as error:  # Ray's client raises whatever went wrong, also of a proxy before it
+            if _NO_SUCH_JOB in str(error):  # of a head that has started again
+                self._status, self._answered = _LOST, time.monotonic()
+                return None
             if not self._is_silent:
                 line = f"{type(error).__name__}: {error}"
                 logger.warning("%s: no answer of the cluster, asked again: %.300s", self.id, line)

@@ -104,6 +104,7 @@ class StageRequest(Record):
     parent: ParentWeights | None = Field(default=None, description="What a training starts from.")
     champion: ParentWeights | None = Field(default=None, description="Evaluated, and decided against.")
     files: dict[str, str] = Field(default={}, description="Manifests of the job's own, for a cluster.")
+    redo: bool = Field(default=False, description="What a first attempt finds in its folder is old.")
     max_missing: float = Field(default=0.0, description="Share that the gates let an evaluation lack.")
 
 
@@ -207,6 +208,8 @@ class StageStatus(Record):
     error: str | None = Field(default=None, description="One line, of the last attempt that failed.")
     result: str | None = Field(default=None, description="Digest of its manifest in the store.")
     spent: Spent = Spent()
+    ray_job: str | None = Field(default=None, description="That was followed last, on a cluster.")
+    spent_before: Spent = Field(default=Spent(), description="Before that Ray job began.")
 
 
 class Seen(Record):

@@ -17,7 +17,7 @@ from orchestration.registry.stored import references
 from orchestration.retrain.job import Job
 from orchestration.retrain.records import Stage, StageResult, stage_folder
 from orchestration.retrain.results import FIELD, PREFIX, Results
-from pipeline.artifacts.address import located
+from pipeline.artifacts.address import cached_artifacts, forget, located
 from pipeline.artifacts.backend import Entry
 from pipeline.artifacts.layout import POINTERS, is_digest
 from pipeline.artifacts.store import ArtifactStore
@@ -39,8 +39,10 @@ def prune_after(job: Job, store: ArtifactStore, decisions: Decisions) -> None:
     if settings.keep_last is None:
         return
     try:
-        for key in Results(store, job.name).keys(Stage.TRAIN):  # checkpoints of what is in the store
-            shutil.rmtree(stage_folder(job, Stage.TRAIN, key), ignore_errors=True)
+        for stage in (Stage.TRAIN, Stage.EVALUATE):  # checkpoints and copies of what is in the store
+            for key in Results(store, job.name).keys(stage):
+                shutil.rmtree(stage_folder(job, stage, key), ignore_errors=True)
+        _forget_weights(decisions)
         idle = idle_versions(decisions, settings.versions)
         stale = stale_results(store, settings.keep_last, job=job.name)
         stale |= {name for version in idle for name in results_of_version(store, version)}
@@ -49,12 +51,23 @@ def prune_after(job: Job, store: ArtifactStore, decisions: Decisions) -> None:
             store, references=named, grace=grace, stale=stale, with_ancestors=settings.ancestors
         )
         for version in idle:
-            decisions.registry.delete(decisions.model, version.version)
+            if why_needed(decisions, version) is None:  # still: the looks above take minutes
+                decisions.registry.delete(decisions.model, version.version)
         num_removed = remove(store, garbage, grace=grace)
     except (OSError, ValueError) as error:
         logger.warning("retention: nothing or not all was removed, the next retraining does it: %s", error)
         return
     logger.info("retention: removed %d things, %.1f MB", num_removed, garbage.size / 1e6)
+
+
+def _forget_weights(decisions: Decisions) -> None:
+    """Removes the cached weights of versions, but for the champion and the one before."""
+    state = decisions.state()
+    kept = {one.sha256 for one in (state.champion, state.previous) if one is not None}
+    for version in decisions.registry.versions(decisions.model):
+        place = located(version.uri)
+        if place is not None and version.sha256 not in kept:
+            forget(cached_artifacts() / place[1])
 
 
 def idle_versions(decisions: Decisions, num_kept: int | None) -> list[ModelVersion]:

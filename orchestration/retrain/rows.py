@@ -14,7 +14,7 @@ from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, read_manifest
 from pipeline.data.sources import SOURCES
 from pipeline.data.work import Choices, Input, PrepareJob
 from pipeline.rows import num_made, write_made
-from pipeline.settings.recipe import TINY_POLICY, Recipe
+from pipeline.settings.recipe import Recipe, path_of_model
 from reward.offline.files import file_sha256
 
 ROWS = "rows"
@@ -57,6 +57,7 @@ def counted(given: PrepareSettings, recipe: Recipe) -> PrepareSettings:
     """With the recipe's model and limit where the settings name none: no training takes uncounted rows."""
     return given.model_copy(
         update={
+            "prompts": given.prompts or recipe.audit.prompts,
             "tokenizer": given.tokenizer or recipe.model,
             "max_prompt_tokens": given.max_prompt_tokens or recipe.rollout.max_prompt_tokens,
         }
@@ -75,7 +76,7 @@ def _rows(attempt: Attempt) -> Path:
         write_made(recipe, made, num_made(recipe))
         return made
     assert recipe.data.path is not None, "the recipe was checked"
-    return recipe.data.path
+    return attempt.file(recipe.data.path)
 
 
 def _prepare(attempt: Attempt, given: PrepareSettings, out: Path) -> None:
@@ -90,8 +91,8 @@ def _prepare(attempt: Attempt, given: PrepareSettings, out: Path) -> None:
     job = PrepareJob(
         inputs=tuple(replace(one, path=attempt.file(one.path)) for one in rows_inputs(given)),
         out=out,
-        prompts=given.prompts,
-        tokenizer_path=str(TINY_POLICY) if given.tokenizer == "tiny" else given.tokenizer,
+        prompts=given.prompts or "full",
+        tokenizer_path=given.tokenizer and path_of_model(given.tokenizer),
         max_prompt_tokens=given.max_prompt_tokens,
         evaluation_sets=tuple(map(attempt.file, given.exclude_overlap)),
         choices=choices,

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from orchestration.retrain import decision, evaluation, rows, training
 from orchestration.retrain.attempt import PROBLEM_MARK, Attempt, send
-from orchestration.retrain.records import Stage, StageRequest
+from orchestration.retrain.inputs import make_plan
+from orchestration.retrain.records import Stage, StageRequest, stage_key
 from orchestration.retrain.results import Results
 from orchestration.retrain.transient import problem_of
 from pipeline.artifacts.settings import ENDPOINT_VARIABLES
@@ -32,6 +33,29 @@ _WORK = {
 }
 
 
+_LONG = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE, Stage.EVALUATE_CHAMPION)
+
+
+class ChangedInputsError(RuntimeError):
+    """The job's files are no longer those that the command began with; the next takes them as they are."""
+
+
+def demand_same_inputs(request: StageRequest) -> None:
+    """Reads again what the key is of: a result of other files would be taken for that of these, for good.
+
+    Raises:
+        ChangedInputsError: a file was changed while the stage waited or worked.
+    """
+    if request.job.cluster is not None or request.parent is None:
+        return  # a cluster has the files as they were stored
+    inputs = make_plan(request.job).inputs(request.stage, request.parent, request.done, request.champion)
+    if stage_key(request.stage, inputs) != request.key:
+        changed = ", ".join(name for name, value in inputs.items() if value != request.inputs.get(name))
+        raise ChangedInputsError(
+            f"{changed}: changed since the command began; the same command begins with it"
+        )
+
+
 def main(argument: str) -> int:
     """Runs a stage, unless it has a result; returns the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
@@ -45,7 +69,11 @@ def main(argument: str) -> int:
         attempt = Attempt(request)
         results = Results(attempt.store, request.job.name)
         if results.find(request.stage, request.key) is None:
-            results.put(request.stage, _WORK[request.stage](attempt))
+            demand_same_inputs(request)
+            made = _WORK[request.stage](attempt)
+            if request.stage in _LONG:
+                demand_same_inputs(request)
+            results.put(request.stage, made)
     except Exception as error:
         problem = problem_of(error)
         send(PROBLEM_MARK, problem)

@@ -9,6 +9,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from orchestration.registry.chain import State
 from orchestration.registry.open import approval_command
 from orchestration.retrain.job import BudgetSettings, Job
 from orchestration.retrain.records import Ending, Retraining, Stage, StageProgress, StageState, StageStatus
@@ -102,10 +103,22 @@ def spent_line(retraining: Retraining, budget: BudgetSettings) -> str:
     return ", ".join(parts)
 
 
-def outcome_line(retraining: Retraining, job: Job | None = None) -> str:
-    """What became of the candidate; for one of a job, with the command that approves it."""
+def outcome_line(retraining: Retraining, job: Job | None = None, now: State | None = None) -> str:
+    """What became of the candidate; for one of a job, with the command that approves it.
+
+    `now` is what the registry says: somebody may have rolled it back, or decided on it, since.
+    """
     assert retraining.outcome is not None, "it is finished"
     version = retraining.version or ""
+    champion = now.champion.version if now and now.champion else ""
+    if now and retraining.outcome is Ending.PROMOTED and champion != version:
+        return f"{retraining.model} version {version} was promoted; version {champion} is the champion now"
+    if (
+        now
+        and retraining.outcome is Ending.WAITS
+        and version not in {one.version for one in now.waiting.values()}
+    ):
+        return f"{retraining.model} version {version} waited for approval and was decided on"
     approve = approval_of(job, version) if job else "march status has the command"
     line = _LINES[retraining.outcome].format(version=version, reason=retraining.reason, approve=approve)
     return f"{retraining.model} {line}"

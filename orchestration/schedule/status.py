@@ -219,6 +219,8 @@ def retraining_line(one: Retraining, now: float, model: ModelStatus | None = Non
             return Text(f"version {one.version} waited for approval and was decided on")
         return Text(f"version {one.version} waits: {commands[one.version]}", _WARN)
     if one.outcome is not None:
+        if one.outcome is Ending.PROMOTED and model is not None and model.champion != one.version:
+            return Text(f"version {one.version} was promoted, and is not the champion now", _WARN)
         tone = {Ending.PROMOTED: _GOOD, Ending.REFUSED: _BAD}.get(one.outcome, _WARN)
         return Text(outcome_line(one).removeprefix(f"{one.model} "), tone)
     if one.state is RetrainingState.RUNNING:

@@ -18,6 +18,7 @@ from pathlib import Path
 from prometheus_client import Counter, Gauge, start_http_server
 from pydantic import ValidationError
 
+from orchestration.retrain.job import load_job
 from orchestration.schedule.due import Report
 
 _MARCH = (sys.executable, "-c", "from orchestration.cli import main; main()")
@@ -42,7 +43,7 @@ def take_turns(job: str, every_s: float, stop: threading.Event) -> None:
         every_s: From the start of one command to that of the next, in seconds.
         stop: Set by a signal.
     """
-    label, command = Path(job).stem, [*_MARCH, "retrain", job, "--if-due", "--json"]
+    label, command = label_of(job), [*_MARCH, "retrain", job, "--if-due", "--json"]
     while not stop.is_set():
         printed: str | None = None
         began = time.monotonic()
@@ -60,6 +61,14 @@ def take_turns(job: str, every_s: float, stop: threading.Event) -> None:
         stop.wait(began + every_s - time.monotonic())
 
 
+def label_of(job: str) -> str:
+    """The job's own name: files of several are often called alike."""
+    try:
+        return load_job(job).name
+    except (OSError, ValueError):
+        return Path(job).stem
+
+
 def note(job: str, printed: str) -> None:
     """Takes figures from the last line that a command has printed; one that was killed has printed none."""
     try:
@@ -70,7 +79,7 @@ def note(job: str, printed: str) -> None:
     failures = report.look.num_failures if report.look else 0
     failed = report.code != 0 and not report.ending.is_well
     FAILURES.labels(job).set(0 if report.retraining else max(failures, failed))
-    if report.retraining or failed:
+    if report.retraining:  # each look at a job that gave up would count, too
         ENDED.labels(job, "failed" if failed else "ended").inc()
     for one in report.look.triggers if report.look else ():
         DUE.labels(job, one.cause).set(one.is_due)

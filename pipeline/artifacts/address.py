@@ -80,11 +80,12 @@ def cached_artifacts() -> Path:
 
 
 def forget(folder: Path) -> None:
-    """Removes what this process has brought, unless another process has brought it, too, and still runs."""
-    if folder not in _IN_USE:
+    """Removes files that `Artifact.bring` brought, unless another process that brought them still runs."""
+    if folder.parent != cached_artifacts() or not folder.is_dir():
         return
     with locked(_lock_of(folder)):
-        os.close(_IN_USE.pop(folder))
+        if folder in _IN_USE:
+            os.close(_IN_USE.pop(folder))
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
