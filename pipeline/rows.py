@@ -105,7 +105,9 @@ def write_made(recipe: Recipe, folder: Path, num_rows: int) -> int:
 
 
 def _problem(manifest: Manifest, recipe: Recipe) -> str | None:
-    """Why a prompt may be longer than the recipe allows; None when none is."""
+    """Why rows are not the recipe's: other prompts, or a prompt may be longer than it allows; or None."""
+    from reward.roles.prompts import load_prompts
+
     limit = f"rollout.max_prompt_tokens {recipe.rollout.max_prompt_tokens}"
     if manifest.tokenizer is None:
         return f"tokenizer is null: no prompt was counted, and one above {limit} would end the run"
@@ -115,6 +117,10 @@ def _problem(manifest: Manifest, recipe: Recipe) -> str | None:
     longest = getattr(manifest, field)
     if longest is None or longest > recipe.rollout.max_prompt_tokens:
         return f"{field} {longest} exceeds {limit}"
+    if manifest.prompt_digest != load_prompts(recipe.audit.prompts).digest:
+        return (
+            f"prompts {manifest.prompt_digest[:12]} are not those of audit.prompts {recipe.audit.prompts!r}"
+        )
     return None
 
 

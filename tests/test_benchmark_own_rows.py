@@ -99,6 +99,11 @@ def test_the_figures_of_short_answers_are_measured_where_an_answer_is_known(tmp_
         ("1883", "Sam Wood was born on July 10, 1883, or in 1884.", False),
         ("50", "In May 2019 about it were 50 people.", True),
         ("Sam Wood", "sam wood did.", True),
+        ("Sam Wood", "It was not Sam Wood.", False),
+        ("no", "No, he did not.", True),
+        ("no", "The answer is no.", True),
+        ("no", "There is no mention of it in the documents.", False),
+        ("yes", "The documents do not say yes to that.", False),
     ],
 )
 def test_a_value_is_compared_by_meaning(answer: str, reply: str, right: bool) -> None:

@@ -318,6 +318,20 @@ def test_a_finished_demo_is_shown_and_not_run_again(stage: Stage, capsys: pytest
         demo.run_demo(run_dir=run_dir, seed=1, steps=4)
 
 
+def test_a_demo_of_other_settings_is_another_demo(stage: Stage) -> None:
+    run_dir = Path("runs/demo")
+    own = ["ppo.kl_coef=0.1"]
+    demo.run_demo(run_dir=run_dir, seed=0, steps=4, overrides=own, num_rows=300)
+    summary = json.loads((run_dir / "summary.json").read_text())
+    again = "march demo --seed 0 --steps 4 --rows 300 --set ppo.kl_coef=0.1 --run-dir runs/tiny-again"
+    assert (summary["command"], summary["overrides"]) == (again, own)
+    demo.run_demo(run_dir=run_dir, seed=0, steps=4, overrides=own, num_rows=300)
+    with pytest.raises(ValueError, match=r"with ppo\.kl_coef=0\.1, measured on 300 rows"):
+        demo.run_demo(run_dir=run_dir, seed=0, steps=4, num_rows=300)
+    with pytest.raises(ValueError, match="--set seed=3: give it by --seed"):
+        demo.run_demo(run_dir=Path("runs/other"), overrides=["seed=3"])
+
+
 def test_an_interrupted_demo_resumes_without_measuring_again(stage: Stage) -> None:
     run_dir = Path("runs/demo")
     stage.training_fails = True

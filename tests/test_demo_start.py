@@ -37,12 +37,14 @@ def test_a_model_is_warmed_up_first_unless_a_warm_up_made_it(tmp_path: Path) -> 
     assert start.is_warmed_up_first(load_recipe("smollm2", [f"model={tmp_path / 'own'}"]))
 
 
-def test_a_warm_up_is_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warm_up_that_is_there_is_asked_whether_it_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls: list[dict[str, Any]] = []
 
     def warmup(name: str, *, run_dir: Path, overrides: list[str]) -> int:
         calls.append({"name": name, "overrides": overrides})
-        (run_dir / "model").mkdir(parents=True)
+        (run_dir / "model").mkdir(parents=True, exist_ok=True)
         (run_dir / "model" / "config.json").write_text("{}")
         return 0
 
@@ -51,7 +53,7 @@ def test_a_warm_up_is_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for _ in range(2):
         made = start.make_start(Console(), "smollm2", recipe, tmp_path / "run", ["seed=3"])
     assert made == tmp_path / "run" / "warmup" / "model"
-    assert calls == [{"name": "smollm2", "overrides": ["seed=3"]}]
+    assert calls == [{"name": "smollm2", "overrides": ["seed=3"]}] * 2, "it returns at once, or refuses"
 
 
 def test_a_recipe_without_known_answers_is_refused(tmp_path: Path) -> None:

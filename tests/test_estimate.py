@@ -15,6 +15,7 @@ from pipeline.estimate.time import forward_flops, training_factor
 from pipeline.estimate.workload import workload
 from pipeline.settings.recipe import TINY_POLICY, Recipe, load_recipe
 from pipeline.settings.tree import RECIPES
+from reward.roles.prompts import load_prompts
 from reward.types import Role
 
 LLAMA = dimensions_of("meta-llama/Llama-3.1-8B-Instruct")
@@ -174,7 +175,7 @@ def test_a_manifest_comes_before_table_1(tmp_path: Path) -> None:
         num_rows=320,
         longest_prompt_tokens=900,
         mean_prompt_tokens=777.0,
-        prompt_digest="",
+        prompt_digest=load_prompts("full").digest,
         tokenizer="meta-llama/Llama-3.1-8B-Instruct",
         max_prompt_tokens=24_567,
         rows_sha256="",

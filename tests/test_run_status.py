@@ -28,6 +28,7 @@ from pipeline.record.run_status import (
 from pipeline.record.tracking import read_steps
 from pipeline.redaction import one_line
 from pipeline.settings.recipe import TINY_POLICY
+from reward.roles.prompts import load_prompts
 from tests.rollout_runs import step_log
 
 SECRET = "a-secret-of-the-suite"
@@ -75,7 +76,8 @@ class Workers:
 def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workers:
     manifest = Manifest(
         source="x", num_read=64, num_duplicates=0, num_overlong=0, num_rows=64, longest_prompt_tokens=9,
-        prompt_digest="", tokenizer=str(TINY_POLICY), max_prompt_tokens=384, rows_sha256="",
+        prompt_digest=load_prompts("compact").digest, tokenizer=str(TINY_POLICY), max_prompt_tokens=384,
+        rows_sha256="",
     )  # fmt: skip
     (tmp_path / "manifest.json").write_text(manifest.model_dump_json())
     made = Workers(tmp_path / "run")

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -14,7 +15,7 @@ from pipeline.models.cache import read_origin
 from pipeline.record.tracking import read_steps
 from pipeline.settings.recipe import load_recipe
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE, prepare
-from pipeline.warmup.run import CHECKPOINTS, WarmupState, last_checkpoint
+from pipeline.warmup.run import CHECKPOINTS, WarmupState, _next, last_checkpoint
 from pipeline.warmup.worker import sft_arguments
 from tests.march_cli import MARCH, march, refused
 from tests.small_models import small_model
@@ -103,6 +104,41 @@ def state_of(model: Path, folder: Path, **changes: str) -> WarmupState:
     return WarmupState(
         recipe=recipe, key=prepared.key, prepared=prepared, tracking_uri="sqlite://", mlflow_run_id="r"
     )
+
+
+def test_a_folder_of_another_warm_up_keeps_its_demonstrations(model: Path, tmp_path: Path) -> None:
+    state = state_of(model, tmp_path)
+    (tmp_path / "run.json").write_text(state.model_dump_json())
+    before = (tmp_path / DEMONSTRATIONS_FILE).read_bytes()
+    for more in (["--dry-run"], []):
+        given = options(model, warmup__num_demonstrations="28")
+        assert march("warmup", "tiny", "--run-dir", tmp_path, *more, *given) == 2
+        assert (tmp_path / DEMONSTRATIONS_FILE).read_bytes() == before
+
+
+def test_other_weights_under_the_same_name_are_another_start(model: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "model"
+    shutil.copytree(model, copy)
+    first = state_of(copy, tmp_path / "run").key
+    (copy / "model.safetensors").write_bytes(b"another")
+    assert state_of(copy, tmp_path / "run").key != first
+
+
+def test_the_next_command_is_of_the_same_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = _next("own recipe.yaml", ["model=m", "warmup.epochs=2", "audit.kinds=[date]"], tmp_path / "run")
+    assert said.endswith("march train 'own recipe.yaml' --set 'audit.kinds=[date]' --set model=run/model")
+
+
+def test_a_template_that_refuses_a_role_is_one_line(model: Path, tmp_path: Path) -> None:
+    strict = tmp_path / "strict"
+    shutil.copytree(model, strict)
+    refusal = "{{ raise_exception('System role not supported') }}"
+    (strict / "chat_template.jinja").write_text(
+        f"{{% if messages[0].role == 'system' %}}{refusal}{{% endif %}}"
+    )
+    with pytest.raises(ValueError, match="its chat template refuses the roles system, user"):
+        prepare(load_recipe("tiny", assignments(strict)), tmp_path)
 
 
 def test_openrlhf_is_told_what_the_recipe_says(model: Path, tmp_path: Path) -> None:

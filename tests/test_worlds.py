@@ -251,6 +251,9 @@ def test_official_files_go_the_same_way(tmp_path: Path) -> None:
         row.query.id for row in whole.rows("train")
     }
     (tmp_path / "held_out.json").write_text(json.dumps(rows[:10]))
+    own = WikiWorld(WikiSettings(held_out_file=tmp_path / "held_out.json"))
+    kept = {row.query.query for row in WikiWorld().rows("held_out")}
+    assert kept.isdisjoint(row.query.query for row in own.rows("train")), "they measure other trainings"
     split = WikiWorld(WikiSettings(train_file=path, held_out_file=tmp_path / "held_out.json"))
     titles = {document.title for row in split.rows("held_out") for document in row.query.documents}
     assert titles.isdisjoint(

@@ -88,7 +88,7 @@ def prepare(
     Several at once: march prepare 2wikimultihopqa musique --input a.json --input b.jsonl --out DIR
     """
     from pipeline.data.work import Choices, PrepareJob
-    from pipeline.settings.recipe import TINY_POLICY
+    from pipeline.settings.recipe import path_of_model
 
     accepted = tuple(accept_licence or ())
     if not exclude_overlap:
@@ -98,7 +98,7 @@ def prepare(
             inputs=_inputs(datasets, inputs or [], urls or [], download, downloads, accepted),
             out=out,
             prompts=prompts,
-            tokenizer_path=str(TINY_POLICY) if tokenizer == "tiny" else tokenizer,
+            tokenizer_path=tokenizer and path_of_model(tokenizer),
             max_prompt_tokens=max_prompt_tokens,
             evaluation_sets=tuple(exclude_overlap or ()),
             choices=Choices(

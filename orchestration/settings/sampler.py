@@ -6,6 +6,7 @@ import os
 import warnings
 from urllib.parse import urlsplit
 
+from pipeline.models.cache import cached, require_model
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig
 
 
@@ -18,6 +19,7 @@ def audit_sampler(model: str, model_name: str | None) -> SamplerConfig:
 
     Raises:
         ValueError: a URL without a name, or a name without a URL.
+        FileNotFoundError: the name of a known model that is not fetched.
     """
     if not model.startswith(("http://", "https://")):
         if model_name is not None:
@@ -26,7 +28,9 @@ def audit_sampler(model: str, model_name: str | None) -> SamplerConfig:
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
         os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
         warnings.filterwarnings("ignore", category=FutureWarning)
-        return LocalSamplerConfig(model=model)
+        if (fetched := cached(model)) is not None:
+            require_model(model)
+        return LocalSamplerConfig(model=str(fetched or model))
     if model_name is None:
         raise ValueError(f"--model-name: missing; say which model {model} shall use")
     return engine_servers(model, model_name)

@@ -78,6 +78,8 @@ def table(before: Evaluation, after: Evaluation) -> list[Row]:
     rows = []
     for name, measure in MEASURES.items():
         old, new = before.figures[name], after.figures[name]
+        if name == "consensus_accuracy" and after.setup.num_votes == 1:
+            continue  # no majority was asked
         if name != "unscored" and (new is not None or not name.startswith("abstention")):
             rows.append(_row(measure.label, old, new, is_share=measure.is_share))
     rows += _by_num_asked(before, after)

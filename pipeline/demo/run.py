@@ -62,15 +62,16 @@ def run_demo(
         ValueError, FileNotFoundError: this machine or the run folder cannot be used.
         TrainingFailedError: a phase failed; the same command resumes the demo.
     """
-    console = Console()
-    given = [*overrides, f"seed={seed}", *([] if steps is None else [f"data.max_steps={steps}"])]
+    console, own = Console(), tuple(overrides)
+    if wrong := [one for one in own if one.startswith(("seed=", "data.max_steps="))]:
+        raise ValueError(f"--set {wrong[0]}: give it by --seed or --steps")
+    given = [*own, f"seed={seed}", *([] if steps is None else [f"data.max_steps={steps}"])]
     loaded = load_recipe(recipe, given)
     if loaded.oracle == "none":
         raise ValueError("data.source: prepared rows have no known answers; use a recipe with tiny or wiki")
     if (run_dir / SUMMARY_FILE).is_file():
-        _show_finished(
-            console, run_dir, seed=seed, steps=loaded.data.max_steps, recipe=recipe, num_rows=num_rows
-        )
+        asked = (seed, loaded.data.max_steps, recipe, num_rows, own)
+        _show_finished(console, run_dir, asked)
         return 0
     run_dir.mkdir(parents=True, exist_ok=True)
     if is_warmed_up_first(loaded):
@@ -79,7 +80,7 @@ def run_demo(
             start = make_start(console, recipe, loaded, run_dir, given)
         given.append(f"model={start}")
         loaded = load_recipe(recipe, given)
-    _run(console, recipe, loaded, run_dir, given, num_rows)
+    _run(console, recipe, loaded, run_dir, given, num_rows, own)
     return 0
 
 
@@ -110,7 +111,13 @@ def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
 
 
 def _run(
-    console: Console, name: str, recipe: Recipe, run_dir: Path, overrides: list[str], num_rows: int
+    console: Console,
+    name: str,
+    recipe: Recipe,
+    run_dir: Path,
+    overrides: list[str],
+    num_rows: int,
+    own: tuple[str, ...],
 ) -> None:
     def measure(model: str, out: str) -> Evaluation:
         setup = setup_for(recipe, model, num_rows=num_rows)
@@ -129,7 +136,7 @@ def _run(
         train(name, run_dir=run_dir, overrides=overrides)  # says so if an earlier call finished it
     with _timed(run_dir, "after"):
         after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
-    summary = _summarise(name, recipe, run_dir, before, after, overrides)
+    summary = _summarise(name, recipe, run_dir, before, after, own)
     _write_pictures(run_dir, before, after, summary)
     _log_to_mlflow(run_dir, before, after, summary)
     write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
@@ -142,7 +149,7 @@ def _summarise(
     run_dir: Path,
     before: Evaluation,
     after: Evaluation,
-    overrides: Sequence[str],
+    own: tuple[str, ...],
 ) -> Summary:
     rows = read_steps(run_dir)
     finding = find(before, after)
@@ -157,7 +164,8 @@ def _summarise(
             "num_checker_trajectories": round(sum(row.get("checker/num_trained", 0) for row in rows)),
             "wall_s": sum(phases.values()),
             "mlflow_run_id": _state(run_dir).mlflow_run_id,
-            "command": command_again(name, recipe.seed, len(rows), overrides),
+            "command": command_again(name, recipe.seed, len(rows), own, after.setup.num_rows),
+            "overrides": own,
             "preset": recipe.preset,
             "model": first_model(recipe),
             "rows_held_out": after.setup.num_rows,
@@ -204,15 +212,15 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
     finish_mlflow_run(state.tracking_uri, state.mlflow_run_id, status="FINISHED", artifacts=pages)
 
 
-def _show_finished(
-    console: Console, run_dir: Path, *, seed: int, steps: int | None, recipe: str, num_rows: int
-) -> None:
+def _show_finished(console: Console, run_dir: Path, asked: tuple[object, ...]) -> None:
+    """Shows the demo of what is asked: seed, steps, recipe, rows and settings."""
     summary = Summary.model_validate_json((run_dir / SUMMARY_FILE).read_text())
-    found = (summary.seed, summary.steps, summary.recipe, summary.rows_held_out)
-    if found != (seed, steps, recipe, num_rows):
+    found = (summary.seed, summary.steps, summary.recipe, summary.rows_held_out, summary.overrides)
+    if found != asked:
+        settings = f", with {' '.join(summary.overrides)}" if summary.overrides else ""
         raise ValueError(
             f"run_dir: {run_dir} holds a finished demo of seed {summary.seed} and {summary.steps} steps of "
-            f"{summary.recipe}, measured on {summary.rows_held_out} rows; use another --run-dir for this one"
+            f"{summary.recipe}{settings}, measured on {summary.rows_held_out} rows; use another --run-dir"
         )
     print_report(console, run_dir, summary)
     console.print(

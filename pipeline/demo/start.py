@@ -28,7 +28,7 @@ def make_start(console: Console, name: str, recipe: Recipe, run_dir: Path, overr
     """The folder of the model that the training starts from; resumes a warm-up that was interrupted.
 
     Raises:
-        ValueError, FileNotFoundError: the model cannot be had.
+        ValueError, FileNotFoundError: the model cannot be had, or a warm-up of other settings is there.
         TrainingFailedError: the warm-up stopped.
     """
     if cached(recipe.model) is not None:
@@ -36,7 +36,7 @@ def make_start(console: Console, name: str, recipe: Recipe, run_dir: Path, overr
     folder = run_dir / WARMUP
     if not (folder / MODEL / "config.json").is_file():
         console.print("warming up: supervised fine-tuning on what each role should write")
-        warmup(name, run_dir=folder, overrides=overrides)
+    warmup(name, run_dir=folder, overrides=overrides)  # a finished one of other settings is refused
     return (folder / MODEL).resolve()
 
 

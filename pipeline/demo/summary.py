@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.demo.evaluation import MEASURES, Estimate, Evaluation
+from pipeline.demo.evaluation import MEASURES, NUM_ROWS, Estimate, Evaluation
 from pipeline.models.cache import read_origin
 from pipeline.settings.recipe import Recipe
 from reward.types import Record
@@ -25,6 +25,7 @@ class Summary(Record, extra="allow"):
     seed: int
     steps: int
     command: str = Field(default="", description="The same demo again.")
+    overrides: tuple[str, ...] = Field(default=(), description="Settings over the recipe, as given.")
     preset: str | None = Field(default=None, description="Of the recipe; None where it names none.")
     model: str = Field(description="Where the training started.")
     rows_held_out: int = Field(description="Rows that both measurements rest on.")
@@ -53,9 +54,10 @@ def first_model(recipe: Recipe) -> str:
     return origin.location if origin is not None and origin.source == "warmup" else recipe.model
 
 
-def command_again(name: str, seed: int, steps: int, overrides: Sequence[str]) -> str:
-    """The same demo again."""
-    own = [one for one in overrides if not one.startswith(("seed=", "data.max_steps=", "model="))]
+def command_again(name: str, seed: int, steps: int, overrides: Sequence[str], num_rows: int) -> str:
+    """The same demo again; `overrides` are the user's own."""
     words = ["--recipe", name] if name != "tiny" else []
-    words += ["--seed", str(seed), "--steps", str(steps), *(word for one in own for word in ("--set", one))]
+    words += ["--seed", str(seed), "--steps", str(steps)]
+    words += ["--rows", str(num_rows)] if num_rows != NUM_ROWS else []
+    words += [word for one in overrides for word in ("--set", one)]
     return shlex.join(["march", "demo", *words, "--run-dir", f"runs/{Path(name).stem}-again"])

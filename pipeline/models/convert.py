@@ -115,6 +115,10 @@ def settle_tokens(folder: Path, *, end: str = "", pad: str = "", needs_system: b
             f"{written!r}, so no answer would end; add --end-token '{written}'"
         )
     _write_tokens(folder, tokenizer, end=written, pad=tokenizer.pad_token or pad or written)
+    if (read := AutoTokenizer.from_pretrained(folder).eos_token) != written:
+        raise ValueError(
+            f"{folder.name}: its files make {read!r} the end token whatever is written; fix them"
+        )
     return written
 
 
@@ -163,6 +167,8 @@ def _write_tokens(folder: Path, tokenizer: PreTrainedTokenizerBase, *, end: str,
     # transformers copies a GGUF's ids there, which are those of the wrong tokens.
     kept = {key: value for key, value in known.items() if key not in _NOT_OF_A_TOKENIZER}
     _write(path, kept | {"eos_token": end, "pad_token": pad})
+    if (older := folder / "special_tokens_map.json").is_file():  # it is read over the other
+        _update(older, {"eos_token": end, "pad_token": pad})
     ids = {
         f"{name}_token_id": tokenizer.convert_tokens_to_ids(one) for name, one in (("eos", end), ("pad", pad))
     }

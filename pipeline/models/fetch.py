@@ -65,12 +65,23 @@ def fetch(
     name = name_of(request)
     folder = cached(name)
     if folder and (origin := read_origin(folder)) and not again and not damaged_files(folder, origin):
+        _demand_same(request, origin)
         return folder, origin, False
     with convert.quiet():
         folder = keep(name, partial(_fill, name, request, say))
     origin = read_origin(folder)
     assert origin is not None
     return folder, origin, True
+
+
+def _demand_same(request: Request, origin: Origin) -> None:
+    """Refuses a second model of the same name, such as OTHER/model after OWNER/model."""
+    wanted = request.given or request.model
+    places = (wanted, Path(wanted).name, str(Path(wanted).expanduser().resolve()))
+    is_its_name = not request.given and request.model in (origin.name, *KNOWN)
+    if origin.source in ("folder", "hub") and not is_its_name and origin.location not in places:
+        fix = f"give it another name (march base-model fetch NAME --from {wanted}), or --again"
+        raise ValueError(f"{origin.name} is there already, from {origin.location}; {fix}")
 
 
 def name_of(request: Request) -> str:

@@ -334,14 +334,19 @@ class Recipe(Settings):
     @property
     def model_path(self) -> str:
         """What `from_pretrained` gets."""
-        shipped = {"tiny": TINY_POLICY, "tiny_kinds": TINY_KINDS_POLICY}
-        return str(shipped.get(self.model) or cached(self.model) or self.model)
+        return path_of_model(self.model)
 
     @property
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of the merged recipe, without what a training does not read."""
         settings = self.model_dump(mode="json", exclude=NOT_TRAINED_BY)
         return json_sha256(settings)
+
+
+def path_of_model(name: str) -> str:
+    """The folder of a model that is shipped or fetched; any other folder or name as it is."""
+    shipped = {"tiny": TINY_POLICY, "tiny_kinds": TINY_KINDS_POLICY}
+    return str(shipped.get(name) or cached(name) or name)
 
 
 def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe:

@@ -179,6 +179,9 @@ def _check_subjects(row: WorldRow, lesson: Lesson) -> Demonstration | None:
     lines, questions = [], []
     for one in row.asked:
         text = next((document.text for document in row.query.documents if document.id == one.document), "")
+        value = rf"(?<!\w){re.escape(str(one.value))}(?!\w)"
+        if any(re.search(value, other.text) for other in row.query.documents if other.id != one.document):
+            return None  # another subject may be an answer, too
         question = question_for_subject(one.relation, str(one.value))
         quoted = quotation(text, one.value) if one.value else ""
         if not question or not re.search(rf"(?<!\w){re.escape(one.subject)}(?!\w)", quoted):

@@ -22,11 +22,12 @@ from pipeline.data.rows import parse_row
 from pipeline.data.values import raw_rows
 from pipeline.settings.recipe import Recipe
 from pipeline.warmup.demonstrations import Demonstration, Lesson, demonstrations
-from reward.offline.files import replace_file
+from reward.offline.files import replace_file, weights_sha256
 from reward.offline.rows import InputRecord
 from reward.provenance import json_sha256
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message
+from reward.samplers.token_ids import render_chat
 from reward.types import Record, Role
 
 DEMONSTRATIONS_FILE = "demonstrations.jsonl"
@@ -59,11 +60,16 @@ class GivenDemonstration(InputRecord):
     role: Role = Role.SOLVER
 
 
-def prepare(recipe: Recipe, folder: Path) -> Prepared:
+def prepare(recipe: Recipe, folder: Path, *, known_key: str | None = None) -> Prepared:
     """Writes a run's demonstrations; equal settings write equal files.
 
+    Args:
+        recipe: What is demonstrated, to which model.
+        folder: Of the run.
+        known_key: What the folder's run was begun with; None for a new one.
+
     Raises:
-        ValueError: there is nothing to demonstrate from, or too little is left.
+        ValueError: there is nothing to demonstrate from, too little is left, or the folder's run is another.
         FileNotFoundError: a file of demonstrations is not there.
     """
     tokens = _Tokens(recipe.model_path)
@@ -90,9 +96,15 @@ def prepare(recipe: Recipe, folder: Path) -> Prepared:
             "it, or give more"
         )
     text = "".join(f"{line}\n" for line in lines)
+    key = _key(recipe, text)
+    if known_key not in (None, key):
+        raise ValueError(
+            f"{folder}: holds a warm-up of other settings, weights or demonstrations ({known_key:.12}; now "
+            f"{key:.12}); use another --run-dir, or the same settings to resume"
+        )
     replace_file(folder / DEMONSTRATIONS_FILE, text)
     return Prepared(
-        key=_key(recipe, text),
+        key=key,
         sha256=hashlib.sha256(text.encode()).hexdigest(),
         num_written=len(lines),
         num_overlong=num_overlong,
@@ -105,6 +117,7 @@ def prepare(recipe: Recipe, folder: Path) -> Prepared:
 def _key(recipe: Recipe, text: str) -> str:
     settings = {
         "model": recipe.model,
+        "weights": weights_sha256(folder) if (folder := Path(recipe.model_path)).is_dir() else None,
         "seed": recipe.seed,
         "warmup": recipe.warmup.model_dump(mode="json", exclude={"save_every", "demonstrations"}),
         "demonstrations": hashlib.sha256(text.encode()).hexdigest(),
@@ -152,8 +165,7 @@ class _Tokens:
 
     def prompt(self, messages: list[Message]) -> str:
         """The text before the completion."""
-        text: str = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        return text
+        return render_chat(self._tokenizer, messages)
 
     def count(self, text: str) -> int:
         """Tokens of a text that is rendered already."""

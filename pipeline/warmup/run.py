@@ -14,6 +14,7 @@ starts: `march train RECIPE --set model=RUN/model`.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -82,13 +83,14 @@ def warmup(
     folder = (run_dir or Path("runs") / f"{settings.name}-warmup").resolve()
     folder.mkdir(parents=True, exist_ok=True)
     with only_run_in(folder, "march warmup") as lock:
-        prepared = prepare(settings, folder)
+        known = _known(folder)
+        prepared = prepare(settings, folder, known_key=known.key if known else None)
         print(describe(settings, prepared, folder))
         if dry_run:
             return 0
-        state = _open_run(settings, prepared, folder)
+        state = known or _open_run(settings, prepared, folder)
         if (folder / RESULT_FILE).exists():
-            print(f"{folder}: this warm-up is finished: {_next(settings, folder)}")
+            print(f"{folder}: this warm-up is finished: {_next(recipe, overrides, folder)}")
             return 0
         with (
             terminable(),
@@ -104,7 +106,7 @@ def warmup(
             if worker.returncode != 0:
                 raise _failure(folder, worker.returncode)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
-    print(f"{folder / MODEL}: {_next(settings, folder)}")
+    print(f"{folder / MODEL}: {_next(recipe, overrides, folder)}")
     return 0
 
 
@@ -125,16 +127,12 @@ def last_checkpoint(folder: Path) -> int:
     return int(latest.read_text().strip().removeprefix("global_step")) if latest.is_file() else 0
 
 
-def _open_run(recipe: Recipe, prepared: Prepared, folder: Path) -> WarmupState:
+def _known(folder: Path) -> WarmupState | None:
     path = folder / RUN_FILE
-    if path.is_file():
-        state = WarmupState.model_validate_json(path.read_text())
-        if state.key != prepared.key:
-            raise ValueError(
-                f"{folder}: holds a warm-up of other settings or demonstrations ({state.key[:12]}; now "
-                f"{prepared.key[:12]}); use another --run-dir, or the same settings to resume"
-            )
-        return state
+    return WarmupState.model_validate_json(path.read_text()) if path.is_file() else None
+
+
+def _open_run(recipe: Recipe, prepared: Prepared, folder: Path) -> WarmupState:
     uri = recipe.tracking.uri or f"sqlite:///{folder.parent / 'mlflow.db'}"
     params = recipe.model_dump(mode="json", include={"name", "model", "seed", "warmup", "data"})
     run_id = start_mlflow_run(
@@ -147,7 +145,7 @@ def _open_run(recipe: Recipe, prepared: Prepared, folder: Path) -> WarmupState:
     state = WarmupState(
         recipe=recipe, key=prepared.key, prepared=prepared, tracking_uri=uri, mlflow_run_id=run_id
     )
-    write_atomically(path, state.model_dump_json(indent=2) + "\n")
+    write_atomically(folder / RUN_FILE, state.model_dump_json(indent=2) + "\n")
     return state
 
 
@@ -172,5 +170,10 @@ def _failure(folder: Path, code: int) -> TrainingFailedError:
     )
 
 
-def _next(recipe: Recipe, folder: Path) -> str:
-    return f"start from it: march train {recipe.name} --set model={os.path.relpath(folder / MODEL)}"
+def _next(recipe: str, overrides: list[str] | None, folder: Path) -> str:
+    """The training of the same recipe, with the settings that are no warm-up's."""
+    kept = [one for one in overrides or () if not one.startswith(("model=", "warmup."))]
+    settings = [
+        word for one in [*kept, f"model={os.path.relpath(folder / MODEL)}"] for word in ("--set", one)
+    ]
+    return f"start from it: {shlex.join(['march', 'train', recipe, *settings])}"

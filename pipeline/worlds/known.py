@@ -7,6 +7,7 @@ accepted          answer                                                right
 50                50 or 60 people came.                                 no: another number beside it
 Anna Berg         anna berg led them.                                   yes
 yes               Yes, they came.                                       yes: no claim, so by its words
+no                There is no mention of it.                            no: an abstention
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | No
     values = targets_of(answer, kinds)
     if query.unanswerable:
         return abstains(answer) and says_nothing(query, answer, values)
+    if abstains(answer) and says_nothing(query, answer, values):
+        return False  # "there is no mention of it" says no "no"
     given = targets_of(query.query, kinds)
     return any(_states(answer, values, one, targets_of(one, kinds), given) for one in accepted)
 
@@ -51,6 +54,8 @@ def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | No
 def _states(
     answer: str, values: Sequence[Target], accepted: str, wanted: Sequence[Target], given: Sequence[Target]
 ) -> bool:
+    if re.search(rf"\b(?:not|never) (?:by )?{_words(accepted)}", answer, re.IGNORECASE):
+        return False
     if all(one.kind.name == "name" for one in wanted) and _has_words(answer, accepted):
         return True
     stated = [value for value in values if any(_says(value, one) for one in wanted)]
@@ -73,5 +78,11 @@ def _says(value: Target, wanted: Target) -> bool:
 
 
 def _has_words(answer: str, accepted: str) -> bool:
-    words = r"\s+".join(map(re.escape, accepted.split()))
-    return re.search(rf"(?<!\w){words}(?!\w)", answer, re.IGNORECASE) is not None
+    """Whether an answer says the words; a yes or no comes first."""
+    is_choice = accepted.strip().casefold().rstrip(".") in ("yes", "no")
+    before = r"(?:\A\W*|\banswer\W+(?:is\W+)?)" if is_choice else r"(?<!\w)"
+    return re.search(f"{before}{_words(accepted)}", answer, re.IGNORECASE) is not None
+
+
+def _words(accepted: str) -> str:
+    return r"\s+".join(map(re.escape, accepted.split())) + r"(?!\w)"

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jinja2 import TemplateError
+
 from reward.config import SamplingSettings
 from reward.samplers import Message, SamplerError
 from reward.samplers.special import neutralise, pattern_of
@@ -33,8 +35,22 @@ def prompt_token_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
         )
         for message in messages
     ]
-    text = tokenizer.apply_chat_template(inert, add_generation_prompt=True, tokenize=False)
+    text = render_chat(tokenizer, inert)
     return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
+
+
+def render_chat(tokenizer: Any, messages: Sequence[Message]) -> str:
+    """The text before a completion, by the tokenizer's chat template.
+
+    Raises:
+        ValueError: the template refuses a message.
+    """
+    try:
+        return str(tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False))
+    except TemplateError as error:
+        roles = ", ".join(message["role"] for message in messages)
+        fix = "use prompts whose system texts are empty, or another model"
+        raise ValueError(f"model: its chat template refuses the roles {roles} ({error}); {fix}") from error
 
 
 @functools.lru_cache(maxsize=8)

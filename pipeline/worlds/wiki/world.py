@@ -41,11 +41,15 @@ class WikiWorld:
         apart_rows = islice(read(held_out), most) if held_out else filter(_is_held_out, rows)
         self._held_out = list(apart_rows)
         apart = {row.id for row in self._held_out}
+        # The package's own held-out rows stay out of any training of the package's rows.
+        self._unused = list(filter(_is_held_out, rows)) if held_out and not train else []
+        apart |= {row.id for row in self._unused}
         self._train = [row for row in rows if row.id not in apart]
 
     @cached_property
     def _rows(self) -> dict[Split, list[WorldRow]]:
-        taken = {bare(title).casefold() for row in self._held_out for title in row.paragraphs}
+        others = (*self._held_out, *self._unused)
+        taken = {bare(title).casefold() for row in others for title in row.paragraphs}
         return {
             "train": unique(all_rows(self._train, "train", self.settings, without=taken)),
             "held_out": unique(all_rows(self._held_out, "held_out", self.settings, without=set())),
