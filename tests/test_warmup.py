@@ -174,7 +174,7 @@ def test_a_warm_up_with_adapters_is_killed_resumed_and_ends_in_a_whole_model(
         assert running.wait(60) == 130
     assert (folder / CHECKPOINTS).is_dir() and not (folder / "model").exists()
     changed = options(model, warmup__lr="0.5", **lora)
-    assert "of other settings or demonstrations" in refused_last(capsys, folder, changed)
+    assert "of other settings, weights or demonstrations" in refused_last(capsys, folder, changed)
     subprocess.run(command, check=True)
     steps = read_steps(folder)
     assert [step["step"] for step in steps] == [1, 2, 3, 4, 5, 6]
