@@ -43,7 +43,7 @@ SMALLEST = (
 )
 # Every gate is asked; few documents must do, and a policy that one step has changed must be let through.
 POLICY: dict[str, Any] = {
-    "primary": {"score": "faithful", "min_documents": 20, "min_changed": 2},
+    "primary": {"benchmark": "tiny", "score": "faithful", "min_documents": 20, "min_changed": 2},
     "slices": {"min_documents": 5, "margin": 0.5},
     "answers": {
         "least_numbers": 0.1,
