@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reward.claims.names import Name, Names, find_names
+from reward.claims.names.index import index_names
+from reward.claims.names.model import name_of
 from reward.types import Document, RagQuery
 from tests.kinds import ANY
 
@@ -255,3 +257,15 @@ def test_a_title_holds_a_name_too() -> None:
     place = NAMES.lookup(asked.documents).find(read("Putin"))
     assert place is not None
     assert (place.mention.start, place.mention.end) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_there"),
+    [
+        ("They raised the value-added tax.", True),
+        ("It has a very able team.", False),
+        ("The value of added taxes is known.", False),
+    ],
+)
+def test_small_words_are_an_acronym_only_as_one_term(text: str, is_there: bool) -> None:
+    assert bool(index_names(text).find(name_of("VAT", 0, 3))) is is_there

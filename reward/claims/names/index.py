@@ -209,10 +209,14 @@ class Index(Text):
                     yield words[0], words[-1] + 1
 
     def _may_be_short(self, places: Sequence[int]) -> bool:
-        """Whether some words have capitals, or are three that tell something: "VAT" for "value-added tax"."""
-        tokens = [self.tokens[place] for place in places]
-        is_telling = all(len(token.word) > 2 and token.word not in LINKS for token in tokens)
-        return all(token.capital for token in tokens) or (is_telling and len(tokens) == _SHORT_ACRONYM)
+        """Whether some words have capitals, or are one term: "VAT" for "value-added tax".
+
+        Any three small words in a row would bear out most acronyms in a long text.
+        """
+        if all(self.tokens[place].capital for place in places):
+            return True
+        gaps = [self.gap(place, 1) for place in places[:-1]]
+        return len(places) == _SHORT_ACRONYM and "-" in gaps and set(gaps) <= {"-", " "}
 
     @functools.cached_property
     def _initials(self) -> list[tuple[str, Sequence[int]]]:
