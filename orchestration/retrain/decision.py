@@ -113,7 +113,3 @@ def _decided(attempt: Attempt, made: Decision, reason: str) -> StageResult:
 
 def _said(attempt: Attempt, outcome: Ending, version: str, reason: str) -> StageResult:
     return attempt.result({}, facts={"outcome": outcome, "version": version, "reason": reason})
-
-
-def _champion(seen: State) -> str | None:
-    return seen.champion.version if seen.champion else None

@@ -179,9 +179,9 @@ class Lease:
 
 
 def lease_of(job: Job, holder: str) -> Lease:
-    """A job's lease; no request may outlast a beat, since the next one is as good."""
+    """A job's lease; no request may outlast a beat, its second try included: the next one is as good."""
     settings = settings_from_environment(job.store.location, job.store.endpoint)
-    hasty = {"timeout_s": job.lease_s / _BEATS, "max_attempts": 1}
+    hasty = {"timeout_s": job.lease_s / _BEATS / 2, "max_attempts": 2}
     store = open_store(settings.model_copy(update=hasty))
     return Lease(store.backend, job.name, holder=holder, period_s=job.lease_s)
 
