@@ -88,6 +88,8 @@ def test_a_record_that_is_too_long_for_a_tag_is_kept_in_parts(tmp_path: Path) ->
     assert _read_run(run) == shorter
     tags["march.retrain.record"] = tags["march.retrain.record"][:-9]  # cut, as by another release
     assert _read_run(run) is None
+    tags |= _tags(found) | {"march.retrain.record": '{"id": 7}'}
+    assert _read_run(run) is None
 
 
 @pytest.mark.parametrize("length", [0, 1, 6_999, 7_000, 7_001, 14_000, 20_000])

@@ -225,8 +225,8 @@ def _read_run(run: Any) -> Retraining | None:
         found = json.loads(_joined(tags, "record"))
         found["stages"] = [json.loads(_joined(tags, f"stage.{stage}")) for stage in Stage]
         found |= {"run_id": run.info.run_id, "is_closed": run.info.status != "RUNNING"}
-        seen = json.loads(_joined(tags, "seen")) if "seen" in tags else None
-    except ValueError as error:
-        logger.warning("MLflow's run %s holds a retraining that cannot be read: %s", run.info.run_id, error)
+        found["seen"] = json.loads(_joined(tags, "seen")) if "seen" in tags else None
+        return Retraining.model_validate(found)
+    except (KeyError, ValueError) as error:  # cut, or of another release
+        logger.warning("MLflow's run %s holds a retraining that cannot be read: %r", run.info.run_id, error)
         return None
-    return Retraining.model_validate({**found, "seen": seen})
