@@ -211,7 +211,7 @@ class Index(Text):
     def _may_be_short(self, places: Sequence[int]) -> bool:
         """Whether some words have capitals, or are one term: "VAT" for "value-added tax".
 
-        Any three small words in a row would bear out most acronyms in a long text.
+        Any three small words in a row would spell most acronyms somewhere in a long text.
         """
         if all(self.tokens[place].capital for place in places):
             return True
