@@ -184,10 +184,13 @@ class AuditConfig(Settings):
     )
     max_response_chars: int = Field(default=100_000, ge=1)
     max_documents_chars: int = Field(
-        default=1_000_000, ge=1, description="All documents of a query together."
+        default=500_000,
+        ge=1,
+        description="All documents of a query together, about 125,000 tokens; more can take over a second to "
+        "read for the first time.",
     )
     max_document_numbers: int = Field(
-        default=50_000, ge=1, description="In all documents together; more take over a second to read."
+        default=12_000, ge=1, description="In all documents together; more take over a second to read."
     )
 
     @field_validator("locale")

@@ -183,14 +183,17 @@ def test_an_answer_of_far_too_many_claims_is_refused_before_it_is_read(piece: st
 
 
 @pytest.mark.parametrize("piece", ["1,000,", "Ab ", '"Ab Ef" ', "A. ", "\n"])
-def test_a_megabyte_is_read_or_refused(piece: str) -> None:
-    text = ("50 people came. " + piece * 1_000_000)[:1_000_000]
-    query = RagQuery(id="1", query="What?", documents=(Document(id="a", text=text),))
-    verdict = lexical_audit(query, "50 people came.", AuditConfig())
+def test_a_long_document_is_read_or_refused(piece: str) -> None:
+    text = ("50 people came. " + piece * 1_000_000)[: AuditConfig().max_documents_chars]
+    verdict = lexical_audit(asked_of(text), "50 people came.", AuditConfig())
     is_refused = verdict.reason == Reason.DOCUMENTS_TOO_LONG
     assert is_refused if piece == "1,000," else verdict.outcome is Outcome.SUPPORTED
-    long = lexical_audit(QUERY, text, AuditConfig())
-    assert long.reason == Reason.RESPONSE_TOO_LONG
+    assert lexical_audit(QUERY, text, AuditConfig()).reason == Reason.RESPONSE_TOO_LONG
+    assert lexical_audit(asked_of(text + " "), "50", AuditConfig()).reason == Reason.DOCUMENTS_TOO_LONG
+
+
+def asked_of(text: str) -> RagQuery:
+    return RagQuery(id="1", query="What?", documents=(Document(id="a", text=text),))
 
 
 def test_a_date_may_stand_in_a_title_and_a_number_of_a_passage_may_not() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, overload
 
 from reward.claims.names import lexicon
 from reward.claims.names.lexicon import canonical, fold, groups
@@ -42,9 +42,58 @@ class Token(NamedTuple):
     capital: bool
 
 
+class Reading(NamedTuple):
+    """How a word is read wherever it is written."""
+
+    word: str  # in its one writing
+    capital: bool  # whether it has one
+    dotted: bool = False  # it may be initials
+    begins: bool = False  # a known phrase can begin with it
+    odd: bool = False  # it has a capital inside, or letters beyond ASCII
+
+
+class Tokens(Sequence[Token]):
+    """The words of one text.
+
+    A long text has very many: they are kept as lists of what is shared and of plain integers, which cost the
+    garbage collector nothing, and each becomes a `Token` when it is asked for.
+    """
+
+    def __init__(self, readings: list[Reading], starts: list[int], ends: list[int]) -> None:
+        self.readings, self.starts, self.ends = readings, starts, ends
+
+    def __len__(self) -> int:
+        return len(self.readings)
+
+    @overload
+    def __getitem__(self, place: int) -> Token: ...
+    @overload
+    def __getitem__(self, place: slice) -> Tokens: ...
+    def __getitem__(self, place: int | slice) -> Token | Tokens:
+        if isinstance(place, slice):
+            return Tokens(self.readings[place], self.starts[place], self.ends[place])
+        word, capital, *_ = self.readings[place]
+        return _new(Token, (word, self.starts[place], self.ends[place], capital))
+
+    def __iter__(self) -> Iterator[Token]:
+        return map(self.__getitem__, range(len(self)))
+
+    def replaced(self, parts: Iterable[tuple[int, int, Sequence[Token]]]) -> Tokens:
+        """The same with other words in some places: of each part its range, in order, and what it becomes."""
+        others = Tokens([], [], [])
+        end = 0
+        for first, last, tokens in (*parts, (len(self), len(self), ())):
+            others.readings += self.readings[end:first] + [Reading(one.word, one.capital) for one in tokens]
+            others.starts += self.starts[end:first] + [one.start for one in tokens]
+            others.ends += self.ends[end:first] + [one.end for one in tokens]
+            end = last
+        return others
+
+
 ROLES = {word: role for role, *others in groups("roles") for word in (role, *others)}
 _new = tuple.__new__  # half the time of a named tuple's own constructor
 _NO_ROLES: frozenset[str] = frozenset()
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _POSSESSIVE = re.compile(r"(?:['\u2019`]s?)$")
 _ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
 _KEPT_DOTTED = frozenset(
@@ -52,30 +101,36 @@ _KEPT_DOTTED = frozenset(
 )
 
 
-def tokens_of(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+def tokens_of(text: str, start: int = 0, end: int | None = None) -> Tokens:
     """The words of a text, from left to right; phrases of the table are one word."""
-    found: list[Token] = []
-    phrases: list[int] = []
-    for match in lexicon.WORD.finditer(text, start, len(text) if end is None else end):
-        at, end = match.span()
-        word, capital, dotted, begins = _read(match[0])
-        if dotted and _is_initials(text, end, fold(match[0])):
-            found += (
-                Token(c.lower(), at + i, at + i + 1, c.isupper()) for i, c in enumerate(match[0]) if c != "."
-            )
-            continue
-        if begins:
-            phrases.append(len(found))
-        found.append(_new(Token, (word, at, end, capital)))
-    return _joined(found, phrases) if phrases else found
+    found = lexicon.WORD.finditer(text, start, len(text) if end is None else end)
+    bounds = [place for match in found for place in match.span()]
+    starts, ends = bounds[::2], bounds[1::2]
+    readings = [_read(text[at:last]) for at, last in zip(starts, ends, strict=True)]
+    tokens = Tokens(readings, starts, ends)
+    if any(reading.dotted for reading in readings):
+        tokens = tokens.replaced(_initials(text, tokens))
+    if any(reading.begins for reading in readings):
+        tokens = tokens.replaced(_phrases(tokens))
+    return tokens
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _read(written: str) -> tuple[str, bool, bool, bool]:
-    """A word in its one writing, whether it has a capital, may be initials, and begins a known phrase."""
+def _read(written: str) -> Reading:
     word = canonical(written)
+    capital = not written.islower() and not written.isdigit()
     dotted = "." in written and fold(written) not in _KEPT_DOTTED
-    return word, not written.islower() and not written.isdigit(), dotted, word in lexicon.PHRASES
+    odd = not written.isascii() or CAMEL.search(written) is not None
+    return Reading(word, capital, dotted, word in lexicon.PHRASES, odd)
+
+
+def _initials(text: str, tokens: Tokens) -> Iterator[tuple[int, int, list[Token]]]:
+    """The places of initials, and their letters: "J.K. Rowling" has three words."""
+    for place in (place for place, reading in enumerate(tokens.readings) if reading.dotted):
+        _, at, end, _ = tokens[place]
+        if _is_initials(text, end, fold(text[at:end])):
+            letters = ((i, text[i]) for i in range(at, end) if text[i] != ".")
+            yield place, place + 1, [Token(c.lower(), i, i + 1, c.isupper()) for i, c in letters]
 
 
 def _is_initials(text: str, end: int, letters: str) -> bool:
@@ -83,21 +138,16 @@ def _is_initials(text: str, end: int, letters: str) -> bool:
     return len(letters) <= 3 and text[end : end + 1] in (" ", "") and text[end + 1 : end + 2].isupper()
 
 
-def _joined(found: list[Token], firsts: list[int]) -> list[Token]:
-    joined: list[Token] = []
-    place = 0
-    for first in firsts:
-        if first < place:
-            continue
-        for words, short in lexicon.PHRASES[found[first].word]:
+def _phrases(tokens: Tokens) -> Iterator[tuple[int, int, list[Token]]]:
+    """The ranges of known phrases, and the word that each stands for."""
+    end = 0
+    for first in (place for place, reading in enumerate(tokens.readings) if reading.begins):
+        for words, short in lexicon.PHRASES[tokens.readings[first].word] if first >= end else ():
             last = first + len(words)
-            if last <= len(found) and all(found[first + i].word == w for i, w in enumerate(words)):
-                whole = Token(short, found[first].start, found[last - 1].end, True)
-                joined += found[place:first]
-                joined.append(whole)
-                place = last
+            if [one.word for one in tokens.readings[first:last]] == [*words]:
+                end = last
+                yield first, last, [Token(short, tokens.starts[first], tokens.ends[last - 1], True)]
                 break
-    return joined + found[place:]
 
 
 def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:

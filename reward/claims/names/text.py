@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import functools
-import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Self
 
 from reward.claims.names.lexicon import LIKE, STATES, canonical, is_common, stem, transcribed
-from reward.claims.names.model import Token, tokens_of
+from reward.claims.names.model import CAMEL, Tokens, tokens_of
 
 MOST_PLACES = 500  # of one word in one text that are looked at
 _MOST_MERGED = 1 << 16  # places of one of several writings
 _LONG_PEOPLE = 8  # letters: "Ligurian" is of Liguria, Julian is not Julia
 _PLURALS = ("ans", "ists", "ites", "crats", "isms")  # "Republicans" are more than one Republican
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Text:
     """A text, word by word."""
 
     text: str
-    tokens: Sequence[Token]
+    tokens: Tokens
     places: dict[str, list[int]]  # of a word among the tokens, in order
     stems: frozenset[str]
 
@@ -32,17 +30,17 @@ class Text:
     def of(cls, text: str) -> Self:
         """Reads a text."""
         tokens = tokens_of(text)
-        places: dict[str, list[int]] = {}
-        for place, (word, *_) in enumerate(tokens):
-            places.setdefault(word, []).append(place)
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for place, reading in enumerate(tokens.readings):
+            places[reading.word].append(place)
         for word, others in _other_writings(text, tokens, places).items():
             places[word] = sorted({*places.get(word, ()), *others})
-        return cls(text, tokens, places, frozenset(map(stem, places)))
+        return cls(text, tokens, dict(places), frozenset(map(stem, places)))
 
     @functools.cached_property
     def words(self) -> list[str]:
         """The words alone, in order."""
-        return [token.word for token in self.tokens]
+        return [reading.word for reading in self.tokens.readings]
 
     def holds_small(self, word: str) -> bool:
         """Whether the text writes a word, or its plural, small, and others with capitals."""
@@ -50,7 +48,7 @@ class Text:
             return False
         forms = {word, stem(word), f"{word}s"}
         return any(
-            not self.tokens[place].capital
+            not self.tokens.readings[place].capital
             for form in forms
             for place in self.places.get(form, ())[:MOST_PLACES]
         )
@@ -65,7 +63,7 @@ class Text:
         left, right = (place, place + 1) if step > 0 else (place - 1, place)
         if left < 0 or right >= len(self.tokens):
             return None
-        return self.text[self.tokens[left].end : self.tokens[right].start]
+        return self.text[self.tokens.ends[left] : self.tokens.starts[right]]
 
     def places_of(self, word: str) -> Sequence[int]:
         """The places of a word in all its writings, in order; of a letter those of the words it begins."""
@@ -87,27 +85,25 @@ class Text:
         return found
 
 
-def _other_writings(text: str, tokens: Sequence[Token], places: dict[str, list[int]]) -> dict[str, list[int]]:
+def _other_writings(text: str, tokens: Tokens, places: dict[str, list[int]]) -> dict[str, list[int]]:
     """Words in another writing: "WiFi" where "Wi-Fi" is, "TV" in "HasTV", California for "CA"."""
-    others: dict[str, list[int]] = {}
+    others: defaultdict[str, list[int]] = defaultdict(list)
+    readings, starts, ends = tokens.readings, tokens.starts, tokens.ends
     if "-" in text:
-        for place, (before, token) in enumerate(pairwise(tokens)):
-            if text[token.start - 1] == "-":
-                others.setdefault(before.word + token.word, []).append(place)
-    for place, (_, start, end, capital) in enumerate(tokens):
-        if capital and end - start > 3:
-            parts = _CAMEL.split(text[start:end])
-            for part in parts if len(parts) > 1 else ():
-                others.setdefault(part.lower(), []).append(place)
-    if not text.isascii():
-        for place, (word, start, end, _) in enumerate(tokens):
-            written = text[start:end]
-            if not written.isascii() and (other := canonical(transcribed(written))) != word:
-                others.setdefault(other, []).append(place)
+        behind_hyphens = [place for place, start in enumerate(starts) if text[start - 1] == "-"]
+        for place in filter(None, behind_hyphens):
+            others[readings[place - 1].word + readings[place].word].append(place - 1)
+    for place in (place for place, reading in enumerate(readings) if reading.odd):
+        written = text[starts[place] : ends[place]]
+        parts = CAMEL.split(written) if readings[place].capital and len(written) > 3 else ()
+        for part in parts if len(parts) > 1 else ():
+            others[part.lower()].append(place)
+        if not written.isascii() and (other := canonical(transcribed(written))) != readings[place].word:
+            others[other].append(place)
     for short, full in STATES.items():
         if len(full) == 1 and short in places:
-            letters = [i for i in places[short] if text[tokens[i].start : tokens[i].end].isupper()]
-            others.setdefault(full[0], []).extend(letters)
+            letters = [place for place in places[short] if text[starts[place] : ends[place]].isupper()]
+            others[full[0]].extend(letters)
     return others
 
 

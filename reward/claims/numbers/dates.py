@@ -157,7 +157,7 @@ def year_in_context(text: str, number: Number, low: int) -> Number | None:
 def looks_like_year(number: Number) -> bool:
     """Whether a number could be a year within a range of years."""
     plain = number.kind is Kind.COUNT and number.end - number.start == 4 and len(number.readings) == 1
-    return number.kind is Kind.YEAR or (plain and number.step == 1 and number.value in _YEARS_OF_CONTEXT)
+    return number.kind is Kind.YEAR or (plain and number.step == 1 and int(number.value) in _YEARS_OF_CONTEXT)
 
 
 def is_bare_year(text: str, number: Number) -> bool:

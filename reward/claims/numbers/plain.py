@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -47,15 +48,19 @@ class Plain:
     """A text ready for the search."""
 
     text: str
-    places: Sequence[int] | None  # of each character in the original text; None where nothing was taken out
+    kept: Sequence[int]  # where each kept piece begins in `text`; none where nothing was taken out
+    taken: Sequence[int]  # how many characters were taken out before each of these pieces
 
     def original(self, number: Number) -> Number:
         """The number, and its parts, with their places in the original text."""
-        if self.places is None:
+        if not self.kept:
             return number
-        start, end = self.places[number.start], self.places[number.end - 1] + 1
+        start, end = self._place(number.start), self._place(number.end - 1) + 1
         parts = tuple(self.original(part) for part in number.parts)
         return changed(number, start=start, end=end, parts=parts)
+
+    def _place(self, place: int) -> int:
+        return place + self.taken[bisect_right(self.kept, place) - 1]
 
 
 @lru_cache(maxsize=8)
@@ -67,18 +72,18 @@ def plain_text(text: str) -> Plain:
         same_length = text if _TRANSLATED.isdisjoint(unusual) else text.translate(_ASCII)
         is_unseen = _UNSEEN_ONE.search("".join(unusual)) is not None
     if not is_unseen and not any(mark in same_length for mark in _MARKS):
-        return Plain(same_length, None)
+        return Plain(same_length, (), ())
     pieces: list[str] = []
-    places: list[int] = []
+    kept, taken = [0], [0]
     end = 0
     for run in _RUN.finditer(same_length):
         if run["marks"] is None or _is_emphasis(same_length, run.start(), run.end()):
             pieces.append(same_length[end : run.start()])
-            places.extend(range(end, run.start()))
             end = run.end()
+            kept.append(kept[-1] + len(pieces[-1]))
+            taken.append(end - kept[-1])
     pieces.append(same_length[end:])
-    places.extend(range(end, len(same_length)))
-    return Plain("".join(pieces), places)
+    return Plain("".join(pieces), kept, taken)
 
 
 def _is_emphasis(text: str, start: int, end: int) -> bool:

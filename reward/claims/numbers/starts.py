@@ -52,7 +52,7 @@ def num_starts(text: str, more: frozenset[str] = frozenset()) -> int:
         text: Any text.
         more: Other words, in small letters, that are counted, too.
     """
-    counted = _COUNTED | more
+    counted = _COUNTED | more if more else _COUNTED
     tokens = Counter(_DIGITS_OR_WORD.findall(text.lower()))
     return sum(
         count
