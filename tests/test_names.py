@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from reward.claims.names import Name, Names, find_names
 from reward.claims.names.index import index_names
 from reward.claims.names.model import name_of
-from reward.types import Document, RagQuery
+from reward.config import AuditConfig
+from reward.lexical import lexical_audit
+from reward.types import Document, Outcome, RagQuery
 from tests.kinds import ANY
 
 DATA = Path(__file__).parent / "data"
@@ -269,3 +271,24 @@ def test_a_title_holds_a_name_too() -> None:
 )
 def test_small_words_are_an_acronym_only_as_one_term(text: str, is_there: bool) -> None:
     assert bool(index_names(text).find(name_of("VAT", 0, 3))) is is_there
+
+
+@pytest.mark.parametrize(
+    ("document", "response", "contradicted"),
+    [
+        ("It lives in the forests of southern Borneo.", "It lives in the north of Borneo.", ["north"]),
+        ("A bomb damaged the north wing.", "The northern wing was hit.", []),
+        ("A bomb damaged the north wing.", "The south-west wing was hit.", ["south-west"]),
+        ("Ash is 3 km north of Elm.", "Elm is 3 km south of Ash.", []),
+        ("The wing lies in South Halden.", "The north wing was hit.", []),  # of a name
+        ("It hit the coast.", "It hit the western coast.", []),  # perhaps: nobody says otherwise
+        ("It blew from the west, then from the east.", "An easterly wind blew; the youth was best.", []),
+    ],
+)
+def test_a_direction_is_a_claim_only_where_the_documents_say_the_opposite(
+    document: str, response: str, contradicted: list[str]
+) -> None:
+    names = Names(query(document)).find(response)
+    assert [name.text for name in names if name.text.islower()] == contradicted
+    verdict = lexical_audit(query(document), response, AuditConfig(kinds=("name",)))
+    assert (verdict.outcome is Outcome.REFUTED) == bool(contradicted)

@@ -65,6 +65,17 @@ def test_the_words_beside_a_number_tell_its_trend(text: str, trend: Trend) -> No
         ),
         ("It was made before 1840.", "It dates from before 1840.", "It was made after 1840."),
         ("It rises by $2 to $24.", "It rises to $24.", "It is $2 lower than before."),
+        (
+            "It cost €3m, 200,000 less than budgeted.",
+            "It was 200,000 under budget.",
+            "It was 200,000 over budget.",
+        ),
+        (
+            "It was £2m less than planned.",
+            "It was £2m below target.",
+            "It cost £2m more than had been planned.",
+        ),
+        ("Support is down 3.1 points.", "It has lost 3.1 points.", "It has gained 3.1 percentage points."),
     ],
 )
 def test_an_opposite_trend_is_refuted(document: str, right: str, wrong: str) -> None:
@@ -92,6 +103,22 @@ def test_an_opposite_trend_is_refuted(document: str, right: str, wrong: str) -> 
         ("There was one abstention.", "There was 1 abstention.", "There was 1 absence."),
         ("A survivor said that 14 survivors came.", "14 survivors came.", "1 survivor came."),
         ("Q2 2024 is published on 14 August 2024.", "Q2 2024, on 14 August.", "Q3 2024 is published."),
+        ("He got 52.4% of the vote.", "More than half of the vote.", "Less than half of the vote."),
+        ("He got over half of the vote.", "Over 50% of the vote.", "Over 40% of the vote."),
+        ("A dividend of €0.85.", "It pays 85 euro cents.", "It pays 85 euros."),
+        ("It costs at most €900.", "It is not expected ever to exceed €900.", "It will exceed €900."),
+        ("It holds up to 256 nodes.", "It holds a maximum of 256 nodes.", "It holds a maximum of 265 nodes."),
+        ("It reached 5,000 feet.", "It got up to about 1,520 metres.", "It got up to about 1,820 metres."),
+        ("It came in second place.", "It made it to No. 2.", "It made it to No. 4."),
+        ("It reached second place.", "It took second place.", "It took first place."),
+        ("It was the 14th win in a row.", "It has a winning run of fourteen games.", "14 games in all."),
+        ("Turnout was 63%, 5 points higher.", "It was up 5 percentage points.", "It was up 5 per cent."),
+        ("Add a teaspoon of vanilla.", "Add 1 tsp of vanilla.", "Add a tablespoon of vanilla."),
+        (
+            "Python 3.8 is out; version 3.9 or later is required.",
+            "It needs Python 3.9.",
+            "Python 3.7 or later.",
+        ),
     ],
 )
 def test_what_is_said_in_another_way_is_not_refuted_and_all_else_is(

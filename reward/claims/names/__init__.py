@@ -11,9 +11,11 @@ import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from reward.claims.kind import ClaimKind
 from reward.claims.names import match
+from reward.claims.names.compass import contradicted_directions
 from reward.claims.names.find import find_names
 from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.lexicon import is_common
@@ -46,7 +48,10 @@ class Names(ClaimKind):
     def find(self, response: str) -> Sequence[Name]:
         """The names of a response that must be checked, from left to right."""
         names = _distinct(find_names(response, self._is_small))
-        return [name for name in names if not self._is_given(name)] or names
+        names = [name for name in names if not self._is_given(name)] or names
+        texts = (text for document in self.query.documents for text in (document.title, document.text))
+        directions = list(contradicted_directions(response, texts))
+        return sorted((*names, *directions), key=attrgetter("start")) if directions else names
 
     def _is_small(self, word: str) -> bool:
         """Whether a document writes a word small."""

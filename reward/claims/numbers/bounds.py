@@ -47,6 +47,7 @@ _AFTER = re.compile(
 )
 # No more is allowed, or true: "do not take more than 3".
 _NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,2} $", re.IGNORECASE)
+_EXCEED_NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: [\w-]+){0,8} $", re.IGNORECASE)
 _EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl|turn)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
 # A change in the same clause: "tripled over 5 years", but not "fell for over 5 years".
 _CHANGES = re.compile(
@@ -54,6 +55,7 @@ _CHANGES = re.compile(
     r"|f[ae]ll\w*|drop\w*|climb\w*|shr[iau]nk\w*|times)\b[^.;:!?]*(?<!\bfor)(?<!\bof)(?<!\btook)(?<!\blasted)$",
     re.IGNORECASE,
 )
+_CLIMBS = re.compile(r"\b(?:g[eo]ts?|climb(?:s|ed)?|r[io]ses?|went|flew|soar(?:s|ed))[ ]$", re.IGNORECASE)
 _REACH = 80
 _SHORT = ("nearly", "almost")
 _LONGEST_BEFORE = 28
@@ -105,7 +107,8 @@ def bounded(text: str, number: Number, low: int) -> Number:
             is_short = number.is_short or (match["words"] or "").lower() in _SHORT
             number = changed(number, approximate=True, is_short=is_short, start=match.start())
         elif number.form is Form.EXACT:
-            is_denied = name == "more_than" and _NOT.search(
+            denial = _EXCEED_NOT if match[0].lower().startswith("exceed") else _NOT
+            is_denied = name == "more_than" and denial.search(
                 text, max(0, match.start() - _REACH), match.start()
             )
             form = Form.AT_MOST if is_denied else Form(name)
@@ -129,11 +132,15 @@ def _before(text: str, start: int, low: int) -> re.Match[str] | None:
 
 
 def _is_no_bound(text: str, match: re.Match[str], number: Number, low: int) -> bool:
-    """Whether "over" says where or in what time, or is between two numbers.
+    """Whether "over" or "up to" says where or in what time, or is between two numbers.
 
-    As in "extends over 582 km²", "tripled over 5 years" and a blood pressure of "120 over 80".
+    As in "extends over 582 km²", "tripled over 5 years", a blood pressure of "120 over 80" and, of "up to",
+    "climbed up to 5 km".
     """
-    if match[0].strip().casefold() != "over":
+    words = match[0].strip().casefold()
+    if words == "up to":
+        return _CLIMBS.search(text, max(0, match.start() - _REACH), match.start()) is not None
+    if words != "over":
         return False
     if 0 < low == match.start() - 1 and text[low - 1].isdigit():
         return True

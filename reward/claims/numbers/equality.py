@@ -107,9 +107,11 @@ def bound_stated(found: Number, claimed: Number) -> bool:
 
 def _is_near(claimed: Number, found: Number) -> bool:
     bound = abs(Fraction(claimed.value))
-    step = Fraction(claimed.step)  # a bound of the document is no value that another one was made of
-    round_step = step if found.is_bound else _blurred_step(claimed.value, step)
-    far = max(bound * _NEAR, min(round_step, bound * _NEAR_ROUND))
+    round_step = _blurred_step(claimed.value, Fraction(claimed.step))
+    if found.is_bound:  # a bound is no value that another one was made of: it may only be rounded
+        far = min(round_step, bound * _NEAR)
+    else:
+        far = max(bound * _NEAR, min(round_step, bound * _NEAR_ROUND))
     edges = _converted(found, claimed.unit)[0]
     return any(abs(edge - Fraction(claimed.value)) <= far for edge in edges)
 

@@ -48,7 +48,8 @@ _BEHIND_TIMES = frozenset({
 })  # fmt: skip
 _LENGTHS_OF_TIMES = (1, 2, 4)  # "5 pm", "17:30", "1730 hours"
 _NOT_BEHIND_CODES = frozenset({"", ";", "\n", "%"})
-_ALWAYS_UNITS = ("10 * year", "century", "fortnight")  # "a decade" is ten years; "a year" may be any
+# "A decade" is ten years; "a year" may be any.
+_ALWAYS_UNITS = ("10 * year", "century", "fortnight", "tablespoon", "teaspoon")
 _IN_ERAS = frozenset({Kind.ORDINAL, Kind.YEAR, Kind.COUNT, Kind.IDENTIFIER, Kind.TIME})
 _LONGEST_ANSWER = 2000  # characters of a text that is one number
 

@@ -20,6 +20,7 @@ from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import close_like, closed, read_as
 from reward.claims.numbers.response import response_numbers
 from reward.claims.numbers.things import is_other
+from reward.claims.numbers.trends import are_opposed
 from reward.claims.numbers.vocabulary import TABLES
 from reward.claims.numbers.words import RANKED
 from reward.claims.numbers.writing import canonical
@@ -29,6 +30,11 @@ from reward.types import Document, RagQuery
 _lookup_in = lru_cache(maxsize=64)(NumberLookup)
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _PARTS = frozenset(TABLES["parts"]["words"].split())
+_RANKS = (Kind.COUNT, Kind.ORDINAL)
+_NUMBER_SIGN = re.compile(r"(?<![^\W_])(?:[Nn]o\. ?|[Nn]umber |#)$")
+_ROW_OF = re.compile(r"\b(?:run|streak|series|string)(?: \w+)? (?:to|of|at) $")
+_POINTS = re.compile(r" points?\b")
+_IN_A_ROW = re.compile(r"(?: \w+)? (?:in a row|in succession|consecutive|straight|successive|running)\b")
 _NEXT_WORD, _WORD_BEFORE = re.compile(r" ([a-z]+)\b"), re.compile(r"([A-Za-z]+) $")
 _SMALL_WORD = 12
 _THING = re.compile(r"[ -]([a-z]{3,}|[A-Z]\w+(?: [A-Z]\w+)*)")
@@ -223,12 +229,12 @@ class Numbers(ClaimKind):
         return any(one.search(document.text.lower()) for document in self.query.documents)
 
     def _is_ranked(self, response: str, mention: Number) -> bool:
-        """Whether "Phase 3" is the third phase of a document, or the other way round."""
-        part = _part_of(response, mention)
-        if not part:
+        """Whether "Phase 3" or "No. 3" is the third of a document, and "2 points" 2 percentage points."""
+        if mention.form is not Form.EXACT:
             return False
         return any(
-            number.kind is not mention.kind and _part_of(document.text, number) == part
+            _is_same_point(mention, response, document.text, number)
+            or _is_same_rank((response, mention), (document.text, number))
             for document, index in self.lookup(self.query.documents).texts
             for entry in index.by_value.get(mention.value, ())
             for _, number in entry.places
@@ -251,10 +257,39 @@ class Numbers(ClaimKind):
         return "counts the response's own list" if is_length else ""
 
 
+def _is_same_point(mention: Number, response: str, document: str, number: Number) -> bool:
+    """Whether a number of percentage points is so many "points" elsewhere, and moves the same way."""
+    points = {mention.kind: (response, mention), number.kind: (document, number)}
+    if points.keys() != {Kind.COUNT, Kind.PERCENTAGE_POINT} or are_opposed(mention, number):
+        return False
+    text, count = points[Kind.COUNT]
+    return _POINTS.match(text, count.end) is not None
+
+
+def _is_same_rank(one: tuple[str, Number], other: tuple[str, Number]) -> bool:
+    """Whether two numbers of one value, each in its text, rank the same, or count a row that the other ranks.
+
+    "Phase 3" and "the third phase", "No. 2" and "second place", "14 wins in a row" and "the 14th in a row".
+    """
+    kinds = {number.kind: (text, number) for text, number in (one, other)}
+    if kinds.keys() != {*_RANKS} or other[1].form is not Form.EXACT:
+        return False
+    (count_text, count), (rank_text, rank) = kinds[Kind.COUNT], kinds[Kind.ORDINAL]
+    if _NUMBER_SIGN.search(count_text, max(0, count.start - 8), count.start):
+        return True
+    if _is_in_a_row(count_text, count) and _IN_A_ROW.match(rank_text, rank.end):
+        return True
+    part = _part_of(count_text, count)
+    return bool(part) and _part_of(rank_text, rank) == part
+
+
+def _is_in_a_row(text: str, count: Number) -> bool:
+    row_before = _ROW_OF.search(text, max(0, count.start - 24), count.start)
+    return (row_before or _IN_A_ROW.match(text, count.end)) is not None
+
+
 def _part_of(text: str, number: Number) -> str:
     """ "phase" of "Phase 3" and of "the third phase"; empty where a number counts or ranks no such part."""
-    if number.kind not in (Kind.COUNT, Kind.ORDINAL) or number.form is not Form.EXACT:
-        return ""
     is_rank = number.kind is Kind.ORDINAL
     word = (
         _NEXT_WORD.match(text, number.end)

@@ -34,6 +34,7 @@ _KRONER = ("NOK", "SEK", "DKK", "CZK")  # where a text does not say whose they a
 _MOST_FEW = 12  # so many times may be a multiple of anything
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _MOST_PARTS = 100  # "one in 100"
+_TWO_PARTS = re.compile(r"\d+\.\d+")
 _VERSION = re.compile(r"^v(?=\d)")  # "v2.4.1" is 2.4.1
 _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
 _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
@@ -269,6 +270,13 @@ def _other_writings(number: Number) -> Iterator[Number]:
         yield changed(number, readings=every, kind=Kind.DURATION, unit="hour", dimension="time", rate="")
     if number.unit == "times" and number.form is Form.EXACT and not number.rate and number.value > _MOST_FEW:
         yield changed(number, kind=Kind.COUNT, unit="", dimension="")  # "played 212 times": 212 appearances
+    if number.kind is Kind.IDENTIFIER and _TWO_PARTS.fullmatch(
+        number.unit
+    ):  # "version 3.10" is "Python 3.10"
+        yield changed(number, readings=((Decimal(number.unit),),), kind=Kind.COUNT, unit="")
+    elif number.kind is Kind.COUNT and _TWO_PARTS.fullmatch(written := str(number.value)):
+        digits = Decimal(written.replace(".", ""))
+        yield changed(number, readings=((digits,),), kind=Kind.IDENTIFIER, unit=written)
     if number.rate == "hectare" and number.dimension == "mass":  # of "3.4 t/ha"
         unit = f"{number.unit} / hectare"
         yield changed(number, unit=unit, dimension="mass/area", rate="")
@@ -291,7 +299,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
         yield changed(number, readings=((seconds,),), parts=(), **lasts)
     if number.kind is Kind.COUNT and number.value > _SIXTY:  # "streamed 2 billion times"
         yield changed(number, kind=Kind.QUANTITY, unit="times", dimension="multiple")
-    share = _share(number) if number.form is Form.EXACT else None
+    is_part = number.is_bound and number.kind in (Kind.COUNT, Kind.PERCENT)  # "over half"
+    share = _share(number) if is_part or number.form is Form.EXACT else None
     if share is None:
         return
     plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False)

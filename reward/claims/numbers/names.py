@@ -49,6 +49,7 @@ _HEXADECIMAL = re.compile(r"0[xX]")
 _PARTS = re.compile(r"\d+(?:h|hr|hrs|m|min|ft|st|lb|d|pm|am|e|k|m|x)(?=\d)", re.IGNORECASE)
 _VERSION = re.compile(r"(?<![^\W_])(?:version|release|firmware) \Z", re.IGNORECASE)
 _DOTTED = re.compile(r"\d+(?:\.\d+)+(?![\w.]*\d)")
+_OR_LATER = re.compile(r" (?:or|and) (?:later|newer)(?![^\W_])")
 _MARK = re.compile(r"[A-Z]{1,3}\d*(?![^\W_])")
 
 
@@ -74,7 +75,8 @@ def code_at(text: str, at: int, low: int) -> Number | None:
         if phone and _is_phone(phone[0], before):
             start = at - 1 if before == "+" or (before == "(" and ")" in phone[0]) else at
             return identifier(text, start, phone.end(), unit=re.sub(r"\D", "", phone[0]))
-    if _VERSION.search(text, max(low, at - 9), at) and (version := _DOTTED.match(text, at)):
+    version = _DOTTED.match(text, at)
+    if version and (_VERSION.search(text, max(low, at - 9), at) or _OR_LATER.match(text, version.end())):
         return identifier(text, at, version.end())  # 3.1 is not version 3.10
     code = _CODE.match(text, at)
     if code is None:

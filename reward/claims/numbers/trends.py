@@ -53,6 +53,7 @@ _OPPOSED = frozenset((a, b) for of_one in (_MOVES, _PARTS) for a in of_one for b
 }
 _DOWN = (Trend.FALL_BY, Trend.LOSS)
 _SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
+_SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _SIGNED_DIMENSIONS = ("mass", "length", "pressure")  # a fall of 5 °C is no -5 °C
 
 _WORDS = TABLES["trends"]
@@ -69,9 +70,15 @@ _MONEY = re.compile(r" (?:crowns|francs|pesos|dinars|rupees|kroner|kronor)\b")  
 _CLAUSE_END = re.compile(r"[.,;:!?()\n\d]")
 _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
 _SCHEDULE = re.compile(r" (?:(?P<early>early|ahead of (?:schedule|time))|late|behind (?:schedule|time))\b")
+_PLAN = r"(?:budgeted|expected|planned|forecast|projected|estimated|anticipated|predicted|budget)\b"
 _THAN_BEFORE = re.compile(
     r" than (?:before|last|previously|in \d|(?:\w+ ){1,3}(?:earlier|before|ago)\b"
-    r"|(?:the|an?) (?:previous |prior )?(?:year|month|quarter|week)\b)"
+    r"|(?:the|an?) (?:previous |prior )?(?:year|month|quarter|week)\b"
+    rf"|(?:had been |was |were |originally |first )*{_PLAN})"
+)
+_TO_PLAN = re.compile(
+    r" (?:(?P<above>above|over)|below|under) (?:(?:the|its|their|his|her) )?(?:original )?"
+    r"(?:budget|target|forecast|estimate|expectation|plan)s?\b"
 )
 _NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": of two that are compared, or the lower part
 _BEFORE_DATES = re.compile(
@@ -129,7 +136,8 @@ def trend_of(text: str, number: Number) -> Trend:
         return Trend(level[1])
     before = text[max(0, number.start - _REACH) : number.start]
     change = _GAINS.get(_last_word(before), "")
-    if change and (number.dimension == "mass" or _GAINED.match(text, number.end)):
+    is_gained = number.dimension == "mass" or number.kind in _SHARES or _GAINED.match(text, number.end)
+    if change and is_gained:
         return Trend(change)
     if before.endswith("to ") and (span := _FROM_TO.search(before)):
         move = next(filter(None, map(_move, reversed(span[1].lower().split()))), "")
@@ -139,6 +147,8 @@ def trend_of(text: str, number: Number) -> Trend:
         is_money = number.kind is Kind.MONEY or _MONEY.match(text, number.end) is not None
         if trend := _said_before(words, number.kind, is_money=is_money):
             return trend
+    if plan := _TO_PLAN.match(text, number.end):
+        return Trend.RISE_BY if plan["above"] else Trend.FALL_BY
     return _said_behind(text, number)
 
 
@@ -235,7 +245,7 @@ def _last_word(before: str) -> str:
 def _said_before(words: list[str], kind: Kind, *, is_money: bool) -> Trend:
     """From the last word on: "fell", "fell sharply by", "a fall in sales of", "loss for the year was"."""
     is_to = is_moved = False
-    is_share = kind in (Kind.PERCENT, Kind.PERCENTAGE_POINT)
+    is_share = kind in _SHARES
     while words and (words[-1] in _BEFORE_AMOUNTS or words[-1].endswith("ly")):
         is_to = is_to or words[-1] == "to"
         is_moved = is_moved or words[-1] in ("to", "by")

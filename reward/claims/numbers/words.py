@@ -37,6 +37,12 @@ _ADVERB = re.compile(
 RANKED = re.compile(
     r"(?<![^\W_])(?:came|comes?|coming|finish(?:ed|es|ing)?|placed|ranked|ranks)[ \u00a0]$", re.IGNORECASE
 )
+_PLACED = re.compile(
+    r"(?<![^\W_])(?:in|into|to|reach(?:ed|es|ing)?|takes?|took|taking|claim(?:ed|s)|secur(?:ed|es)|held|holds)"
+    r"[ \u00a0]$",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"[ \u00a0-](?:place|spot|position)(?![^\W_])", re.IGNORECASE)
 _SUPERLATIVE = re.compile(r"[-\s](?:[^\W\d_]{3,}est|most|best|worst)(?![^\W_])")  # "second-largest"
 _NO_RANK = re.compile(r"[ \u00a0-](?:party|parties|world|person)(?![^\W_])", re.IGNORECASE)
 _RANK = re.compile(
@@ -124,7 +130,8 @@ def _lone_ordinal(run: Run) -> WordNumber | None:
         return WordNumber(Decimal(10 ** cardinal.SCALE_ORDINALS[word]), Decimal(1), end, is_ordinal=True)
     if _NO_RANK.match(text, end):
         return None
-    is_rank = _SUPERLATIVE.match(text, end) or RANKED.search(text, max(0, run.start - 12), run.start)
+    ranking, window = (_PLACED if _PLACE.match(text, end) else RANKED), max(0, run.start - 12)
+    is_rank = _SUPERLATIVE.match(text, end) or ranking.search(text, window, run.start)
     weak = (
         not is_rank
         and word in ("first", "second")
