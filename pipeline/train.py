@@ -165,10 +165,11 @@ def _go_on(state: RunState, path: Path, now: Recipe, asked: tuple[str, ...]) -> 
         update={"recipe": found.recipe, "recipe_digest": found.recipe.digest, "asked": asked}
     )
     write_atomically(path, changed.model_dump_json(indent=2) + "\n")
+    if found.changed:
+        print(f"{folder}: goes on with changed settings: {', '.join(map(str, found.changed))}")
     if found.guards:
         guards = found.recipe.guards.model_dump_json(exclude_none=True)
         note_status(folder, "RUNNING", {GUARDS_TAG: guards})
-        print(f"{folder}: goes on with other guards: {guards}")
     return changed
 
 

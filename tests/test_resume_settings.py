@@ -101,3 +101,9 @@ def test_settings_that_are_new_or_gone_since_then_do_not_matter() -> None:
     assert sorted(gone_settings(tree)) == sorted(places)
     assert Recipe.model_validate(without_gone(tree)) == before and tree["old"] == 1
     assert gone_settings(before.model_dump(mode="json")) == []
+
+
+def test_a_run_that_had_too_little_memory_goes_on_with_smaller_micro_batches() -> None:
+    found = resume(load_recipe("tiny", ["seed=3"]), ["seed=3"], ["seed=3", "ppo.micro_batch_size=1"])
+    assert found.recipe == load_recipe("tiny", ["seed=3", "ppo.micro_batch_size=1"])
+    assert [one.setting for one in found.changed] == ["ppo.micro_batch_size"] and not found.guards

@@ -8,6 +8,7 @@ A run records all of its settings, so an upgrade of this package changes none of
 | that the run did not record, since it is new | today's default, which is chosen to change nothing |
 | that it recorded and this version no longer has | nothing; `gone_settings` names it |
 | of `guards` that the user asks for otherwise | what is asked for: guards judge a training, no more |
+| a `micro_batch_size` that the user asks for otherwise | what is asked for: memory may have been too little |
 | any other that the user asks for otherwise, or no longer asks for | refused |
 
 The user asks with `--set` and in files of their own; shipped recipes are defaults, but for their name.
@@ -29,6 +30,7 @@ from pipeline.settings.tree import read_own, recipe_file
 from reward.assignments import assign
 
 _NAME, _GUARDS = "name", "guards"
+_MAY_CHANGE = (_GUARDS, "ppo.micro_batch_size", "rollout.micro_batch_size")
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,12 @@ class Resumed:
 
     recipe: Recipe
     kept: tuple[Difference, ...]  # nobody asked for them, so the recorded values hold
-    guards: tuple[Difference, ...]  # of which the values of now hold
+    changed: tuple[Difference, ...]  # of guards and micro-batches: the values of now hold
+
+    @property
+    def guards(self) -> tuple[Difference, ...]:
+        """Those of the changed ones that are guards."""
+        return tuple(one for one in self.changed if _is_about(one.setting, _GUARDS))
 
 
 def asked_settings(
@@ -82,14 +89,15 @@ def resumed(recorded: Recipe, now: Recipe, *, asked_then: Sequence[str], asked_n
     asked = {_NAME, *asked_then, *asked_now}
     found = list(_differences(recorded.model_dump(mode="json"), now.model_dump(mode="json")))
     given = [one for one in found if any(_is_about(one.setting, setting) for setting in asked)]
-    guards = tuple(one for one in given if one.setting.partition(".")[0] == _GUARDS)
-    if refused := [one for one in given if one not in guards]:
+    changed = tuple(one for one in given if any(_is_about(one.setting, name) for name in _MAY_CHANGE))
+    if refused := [one for one in given if one not in changed]:
         raise ValueError(
             f"holds a run of other settings: {', '.join(map(str, refused))}; use another --run-dir for a new "
-            "run, or the recorded values to resume (only `guards` may change)"
+            "run, or the recorded values to resume (only `guards` and "
+            "`micro_batch_size` may change)"
         )
     kept = tuple(one for one in found if one not in given)
-    return Resumed(_with_guards(recorded, now, guards), kept, guards)
+    return Resumed(_with_changes(recorded, now, changed), kept, changed)
 
 
 def gone_settings(recorded: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -151,10 +159,10 @@ def _is_about(one: str, other: str) -> bool:
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
-def _with_guards(recorded: Recipe, now: Recipe, guards: Sequence[Difference]) -> Recipe:
-    tree, of_now = recorded.model_dump(mode="json"), now.guards.model_dump(mode="json")
-    for name in {one.setting.split(".")[1] for one in guards}:
-        tree[_GUARDS][name] = of_now[name]
+def _with_changes(recorded: Recipe, now: Recipe, changes: Sequence[Difference]) -> Recipe:
+    tree, of_now = recorded.model_dump(mode="json"), now.model_dump(mode="json")
+    for group, name in {tuple(one.setting.split(".")[:2]) for one in changes}:  # a guard is taken whole
+        tree[group][name] = of_now[group][name]
     return Recipe.model_validate(tree)
 
 
