@@ -14,6 +14,7 @@ WARMUP = "warmup"  # folder of the demo's run
 
 # Seconds on two cores of an AMD EPYC with AVX512-BF16, SmolLM2-135M (docs/log.md).
 _S_PER_DEMONSTRATION, _S_PER_MEASURED_ROW, _S_PER_ANSWER, _S_AROUND = 1.05, 0.6, 1.5, 120
+_GIB, _GIB_WITH_CRITIC = 14, 21
 
 
 def is_warmed_up_first(recipe: Recipe) -> bool:
@@ -59,7 +60,8 @@ def say_what_it_takes(console: Console, recipe: Recipe, num_rows: int) -> None:
     }
     shares = ", ".join(f"{name} {seconds / 60:.0f}" for name, seconds in phases.items())
     minutes = sum(phases.values()) / 60
+    gib = _GIB_WITH_CRITIC if recipe.has_critic else _GIB
     console.print(
         f"{recipe.name}: about {minutes:.0f} minutes on two cores of an AMD EPYC ({shares}), more on older "
-        "ones; 14 GiB of memory, 4 GB of disk. What is done is kept: the same command resumes it."
+        f"ones; {gib} GiB of memory, 4 GB of disk. What is done is kept: the same command resumes it."
     )
