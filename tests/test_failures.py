@@ -42,7 +42,7 @@ def test_ray_out_of_memory_is_two_sentences_with_the_figures() -> None:
     assert failure.message == (
         "Ray ended a process for lack of memory: 22.4 of 23.5 GB were in use, over 95%. Most is held by "
         "ray::MarchPolicyActor.fit 8.1 GB, python 6.0 GB, ray::MarchTrainer 1.5 GB. Lower "
-        "ppo.micro_batch_size, or end what else runs, and resume; or start anew with a lower "
+        "ppo.micro_batch_size, or end what else runs, and resume; or start a new run with a lower "
         "rollout.max_prompt_tokens"
     )
     assert failure.may_pass

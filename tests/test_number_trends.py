@@ -75,6 +75,17 @@ def test_the_words_beside_a_number_tell_its_trend(text: str, trend: Trend) -> No
             "It was £2m below target.",
             "It cost £2m more than had been planned.",
         ),
+        (
+            "It costs €210 less than its predecessor.",
+            "€210 less.",
+            "€210 more expensive than the car it replaces.",
+        ),
+        (
+            "It came 12 days earlier than average.",
+            "12 days earlier.",
+            "12 days later than in an average year.",
+        ),
+        ("It will not come before 2026.", "It comes after 2026 begins.", "It will be out before 2026."),
         ("Support is down 3.1 points.", "It has lost 3.1 points.", "It has gained 3.1 percentage points."),
     ],
 )
@@ -113,6 +124,14 @@ def test_an_opposite_trend_is_refuted(document: str, right: str, wrong: str) -> 
         ("It reached second place.", "It took second place.", "It took first place."),
         ("It was the 14th win in a row.", "It has a winning run of fourteen games.", "14 games in all."),
         ("Turnout was 63%, 5 points higher.", "It was up 5 percentage points.", "It was up 5 per cent."),
+        ("It takes 105 minutes.", "It takes an hour and three quarters.", "It takes an hour and a quarter."),
+        ("Winds reached 45 mph.", "Winds of about 72 km/h.", "Winds of about 82 km/h."),
+        ("Winds of up to 45 mph.", "Winds of up to 72 km/h.", "Winds of up to 82 km/h."),
+        (
+            "It takes 7.9 s to reach 100 km/h.",
+            "From zero to 100 km/h in 7.9 s.",
+            "From 10 to 100 km/h in 7.9 s.",
+        ),
         ("Add a teaspoon of vanilla.", "Add 1 tsp of vanilla.", "Add a tablespoon of vanilla."),
         (
             "Python 3.8 is out; version 3.9 or later is required.",

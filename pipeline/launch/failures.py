@@ -77,5 +77,5 @@ def _out_of_memory(text: str, used: str, total: str, threshold: str) -> str:
     return (
         f"Ray ended a process for lack of memory: {float(used):.1f} of {float(total):.1f} GB were in use, "
         f"over {float(threshold):.0%}.{most} Lower ppo.micro_batch_size, or end what "
-        "else runs, and resume; or start anew with a lower rollout.max_prompt_tokens"
+        "else runs, and resume; or start a new run with a lower rollout.max_prompt_tokens"
     )

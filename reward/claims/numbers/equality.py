@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from reward.claims.numbers.eras import is_era, lies_in_era, lies_in_period
-from reward.claims.numbers.model import Form, Kind, Number, changed
+from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import OPEN_DEGREE, read_as
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _STRICT_BOUNDS = (Form.MORE_THAN, Form.LESS_THAN)
 MOST_ROUNDING = Fraction(1, 20)
 MOST_ROUNDING_ABOUT = Fraction(1, 10)
 _HALF_DEGREE = Fraction(1, 2)  # the zero of a temperature is anywhere, and a share of it says nothing
-_MOST_CONVERSION = Fraction(1, 200)  # 26.2 miles as 42.2 km
+_MOST_CONVERSION = Fraction(1, 100)  # 26.2 miles as 42.2 km, 45 mph as 72 km/h
 # How far beyond a bound a value may lie to be what the bound was made of: "over 270" of 281.
 _NEAR = Fraction(1, 10)
 _NEAR_ROUND = Fraction(1, 5)  # of round bounds, within one step: "over 5" of 6, "over 100" of 112
@@ -76,10 +76,21 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
     if not _is_comparable(claimed, found):
         return False
     if claimed.is_bound:
-        return _lies_within(claimed, found) or _is_just_under(claimed, found)
+        return (
+            _lies_within(claimed, found)
+            or _is_just_under(claimed, found)
+            or _is_converted_bound(claimed, found)
+        )
     if claimed.form is not found.form or claimed.kind in _NEVER_ROUNDED:
         return False
     return _rounds_to(claimed, found, Fraction(relative_tolerance))
+
+
+def _is_converted_bound(claimed: Number, found: Number) -> bool:
+    """Whether a bound is a document's in another unit, rounded: "up to 45 mph" as "up to 72 km/h"."""
+    if claimed.form is not found.form or claimed.unit == found.unit:
+        return False
+    return _rounds_to(unbound(claimed), unbound(found), Fraction(0))
 
 
 def _is_just_under(claimed: Number, found: Number) -> bool:

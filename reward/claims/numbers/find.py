@@ -36,7 +36,8 @@ _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(
 _FIRST_ON_A_LINE = re.compile(r"(?:^|(?<=[.!?:;]))[ \t]{0,3}1[.)][ \t]+[*_\"'(]{0,3}[A-Z]", re.MULTILINE)
 _NEXT_ON_A_LINE = re.compile(r"[.!?;][)\"'*_]{0,3}[ \t]+(\d{1,3})[.)](?=[ \t]+[*_\"'(]{0,3}[A-Z])")
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
-_AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
+_AND_A_HALF = re.compile(r"[ ]and[ ](?:a[ ](half|quarter)|three[ -]quarters)(?![^\W_])", re.IGNORECASE)
+_ONE_AND = {"half": Decimal("1.5"), "quarter": Decimal("1.25"), "": Decimal("1.75")}
 _HOW_OFTEN = re.compile(r"(?<![^\W_])(?:once|twice|times?|per|what|such|quite|many)[ ]$", re.IGNORECASE)
 _OF_A = re.compile(r" of an?(?= )")
 _SPACES = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
@@ -247,7 +248,7 @@ def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
     half = _AND_A_HALF.match(text, one.end)
     if half is None:
         return one, one.unit not in _ALWAYS_UNITS
-    value = Decimal("1.5") if half[1].lower() == "half" else Decimal("1.25")
+    value = _ONE_AND[half[1].lower() if half[1] else ""]
     return changed(one, readings=((value,),), step=Decimal(0), end=half.end()), False
 
 

@@ -72,8 +72,9 @@ _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
 _SCHEDULE = re.compile(r" (?:(?P<early>early|ahead of (?:schedule|time))|late|behind (?:schedule|time))\b")
 _PLAN = r"(?:budgeted|expected|planned|forecast|projected|estimated|anticipated|predicted|budget)\b"
 _THAN_BEFORE = re.compile(
-    r" than (?:before|last|previously|in \d|(?:\w+ ){1,3}(?:earlier|before|ago)\b"
+    r"(?: [a-z]+)? than (?:before|last|previously|in \d|(?:\w+ ){1,3}(?:earlier|before|ago)\b"
     r"|(?:the|an?) (?:previous |prior )?(?:year|month|quarter|week)\b"
+    r"|(?:its|the) predecessor\b|the \w+ (?:it|that it) replace[sd]"
     rf"|(?:had been |was |were |originally |first )*{_PLAN})"
 )
 _TO_PLAN = re.compile(
@@ -81,6 +82,11 @@ _TO_PLAN = re.compile(
     r"(?:budget|target|forecast|estimate|expectation|plan)s?\b"
 )
 _NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": of two that are compared, or the lower part
+_PLANNED = re.compile(
+    r" (?:(?P<early>earlier|sooner)|later) than (?:usual|normal|average|planned|scheduled|expected|last year"
+    r"|in (?:an? )?(?:average|normal|typical|previous|most) |an? (?:average|normal|typical) )"
+)
+_NOT_BEFORE = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,3} before $", re.IGNORECASE)
 _BEFORE_DATES = re.compile(
     r"\b(?:(?P<before>before|by|prior to)|(?P<until>until )?after)"
     r"(?: the (?:start|beginning|middle|end|close) of)? $",
@@ -128,8 +134,9 @@ def trend_of(text: str, number: Number) -> Trend:
     """What the words beside a number make of it."""
     if number.kind in (Kind.DATE, Kind.YEAR):
         return _life_event(text, number) or _side_of_date(text, number)
-    if number.kind is Kind.DURATION and (schedule := _SCHEDULE.match(text, number.end)):
-        return Trend.BEFORE if schedule["early"] else Trend.AFTER
+    if number.kind is Kind.DURATION:
+        schedule = _SCHEDULE.match(text, number.end) or _PLANNED.match(text, number.end)
+        return Trend.NONE if schedule is None else Trend.BEFORE if schedule["early"] else Trend.AFTER
     if number.kind not in _KINDS:
         return Trend.NONE
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
@@ -225,6 +232,8 @@ def _side_of_date(text: str, number: Number) -> Trend:
     before = text[max(0, number.start - _REACH) : number.start]
     if before[-1:] not in (" ", "-") or _last_word(before) not in _LAST_BEFORE_DATES:
         return Trend.NONE
+    if _NOT_BEFORE.search(before):
+        return Trend.AFTER
     side = _BEFORE_DATES.search(before)
     if side and not (number.kind is Kind.YEAR and side[0].lower().startswith("by")):
         sentence = _SENTENCE_END.split(text[max(0, number.start - _CLAUSE) : number.start])[-1]
