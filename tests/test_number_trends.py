@@ -121,6 +121,7 @@ def test_an_opposite_trend_is_refuted(document: str, right: str, wrong: str) -> 
         ("It holds up to 256 nodes.", "It holds a maximum of 256 nodes.", "It holds a maximum of 265 nodes."),
         ("It reached 5,000 feet.", "It got up to about 1,520 metres.", "It got up to about 1,820 metres."),
         ("It came in second place.", "It made it to No. 2.", "It made it to No. 4."),
+        ("It was given a second star.", "It has its second star.", "It has just earned its first star."),
         ("It reached second place.", "It took second place.", "It took first place."),
         ("It was the 14th win in a row.", "It has a winning run of fourteen games.", "14 games in all."),
         ("Turnout was 63%, 5 points higher.", "It was up 5 percentage points.", "It was up 5 per cent."),

@@ -28,7 +28,7 @@ STARTS = (
     rf"|an?(?=[\x20\u00a0-]{either(cardinal.OF_SCALE | {*PARTS} - cardinal.PLURAL_PARTS)}(?![^\W_]))"
 )
 _DETERMINER = re.compile(
-    r"(?<![^\W_])(?:the|its|his|her|their|our|my|your|this|that|every|each)[ \u00a0]$", re.IGNORECASE
+    r"(?<![^\W_])(?:the|an?|its|his|her|their|our|my|your|this|that|every|each)[ \u00a0]$", re.IGNORECASE
 )
 _ADVERB = re.compile(
     r"[ \u00a0](?:time|times|thing|things|and|of all|few|hand|glance|sight|or|half|place)(?![^\W_])",
