@@ -44,7 +44,6 @@ class Artifact:
 
     @property
     def mlflow_address(self) -> str:
-        """Where a model is, as MLflow's clients read it."""
         return f"{self._root}/{MODELS}{self.digest}"
 
     @property
@@ -53,7 +52,6 @@ class Artifact:
         return root if root.startswith("s3://") else Path(root).as_uri()
 
     def manifest(self) -> Manifest:
-        """The manifest, verified."""
         return self.store.manifest(self.digest)
 
     def bring(self, *, advance: Advance = no_progress) -> Path:
@@ -118,7 +116,6 @@ def located(uri: str) -> tuple[str, str] | None:
 
 
 def environments_store() -> ArtifactStore:
-    """The store that the environment names."""
     return open_store(settings_from_environment())
 
 

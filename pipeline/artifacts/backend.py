@@ -22,8 +22,6 @@ def no_progress(_num_bytes: int) -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that is there."""
-
     key: str
     size: int
     modified: datetime

@@ -13,17 +13,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9][A-Za-z0-9._-]
 
 
 def is_digest(text: str) -> bool:
-    """Whether it is a SHA-256 in hexadecimal."""
     return _DIGEST.fullmatch(text) is not None
 
 
 def object_key(digest: str) -> str:
-    """Where a file is."""
     return _by_digest(OBJECTS, digest)
 
 
 def manifest_key(digest: str) -> str:
-    """Where a manifest is."""
     return _by_digest(MANIFESTS, digest)
 
 

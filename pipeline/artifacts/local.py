@@ -24,20 +24,16 @@ class LocalBackend:
 
     @property
     def address(self) -> str:
-        """Where it is, without secrets."""
         return str(self._root)
 
     def store(self, source: Path, key: str, *, advance: Advance) -> None:
-        """Brings a file under a key, whole or not at all."""
         with self._staged(key) as staged:
             _copy(source, staged, advance)
 
     def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
-        """Brings an object into a file, over what is there."""
         _copy(self._path(key), target, advance)
 
     def stat(self, key: str) -> Entry | None:
-        """What is there; None for nothing."""
         try:
             found = self._path(key).stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -64,7 +60,6 @@ class LocalBackend:
         return Blob(content, hashlib.sha256(content).hexdigest())
 
     def write(self, key: str, content: bytes) -> None:
-        """Writes a small content, over what is there."""
         with self._staged(key) as staged:
             staged.write_bytes(content)
 

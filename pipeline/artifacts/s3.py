@@ -75,23 +75,19 @@ class S3Backend:
 
     @property
     def address(self) -> str:
-        """`s3://bucket/prefix`."""
         return f"s3://{self.settings.bucket}/{self.settings.prefix}".rstrip("/")
 
     def store(self, source: Path, key: str, *, advance: Advance) -> None:
-        """In one request where it is small, else in parts side by side."""
         with _named(f"{self.address}: {source.name}"):
             self.client.upload_file(str(source), **self._at(key), Config=self._transfer, Callback=advance)
 
     def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
-        """Reads ranges side by side."""
         with _named(f"{self.address}: {key}"), target.open("wb") as file:
             self.client.download_fileobj(
                 **self._at(key), Fileobj=file, Config=self._transfer, Callback=advance
             )
 
     def stat(self, key: str) -> Entry | None:
-        """By HEAD."""
         head = self._unless_missing(key, self.client.head_object)
         return Entry(key, head["ContentLength"], head["LastModified"]) if head else None
 
@@ -101,7 +97,6 @@ class S3Backend:
         self._unless_missing(entry.key, partial(self.client.copy, self._at(entry.key), **more))
 
     def read(self, key: str) -> Blob | None:
-        """By GET."""
         found = self._unless_missing(key, self.client.get_object)
         if found is None:
             return None
@@ -111,7 +106,6 @@ class S3Backend:
         return Blob(content, found["ETag"])
 
     def write(self, key: str, content: bytes) -> None:
-        """By PUT."""
         with _named(f"{self.address}: {key}"):
             self._put(key, content)
 
@@ -140,7 +134,6 @@ class S3Backend:
             raise UnsafeEndpointError(f"{self.address}: the endpoint lacks {', '.join(lacks)}, {_LOCK}")
 
     def entries(self, prefix: str) -> Iterator[Entry]:
-        """By ListObjectsV2, and ListMultipartUploads."""
         with _named(self.address):
             pages = self.client.get_paginator("list_objects_v2")
             where = {"Bucket": self.settings.bucket, "Prefix": self.settings.prefix + prefix}

@@ -38,16 +38,12 @@ _FRESH = timedelta(hours=12)  # what is older is touched when it is used again, 
 
 @dataclass(frozen=True)
 class Published:
-    """A manifest that exists."""
-
     digest: str
     manifest: Manifest
     num_sent: int  # bytes; what was there is not sent
 
 
 class ArtifactStore:
-    """A store over a backend."""
-
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
 
@@ -140,7 +136,6 @@ class ArtifactStore:
                     raise ValueError(f"{self.backend.address}: {key} is missing; publish it again")
 
     def manifests(self) -> Iterator[str]:
-        """Digests of all manifests."""
         return (digest_of(entry.key) for entry in self.backend.entries(MANIFESTS))
 
     def resolve(self, name: str) -> str:
@@ -165,12 +160,10 @@ class ArtifactStore:
         return pointed
 
     def pointed(self, name: str) -> str | None:
-        """What a pointer points to; None for one that is not there."""
         blob = self.backend.read(pointer_key(name))
         return _pointed(blob.content, name) if blob else None
 
     def pointers(self) -> dict[str, str]:
-        """All pointers."""
         names = [entry.key.removeprefix(POINTERS) for entry in self.backend.entries(POINTERS)]
         return {name: digest for name in names if (digest := self.pointed(name)) is not None}
 

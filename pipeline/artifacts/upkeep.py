@@ -49,8 +49,6 @@ class Garbage:
 
 @dataclass(frozen=True)
 class Damage:
-    """Something that a manifest names and that is not right."""
-
     key: str
     problem: str
 
@@ -115,7 +113,6 @@ class _Contents:
         self._digests = {digest_of(entry.key) for entry in self.of(MANIFESTS)}
 
     def of(self, prefix: str) -> list[Entry]:
-        """What is under a prefix."""
         return [entry for entry in self._entries if entry.key.startswith(prefix)]
 
     def old(self, prefix: str, before: datetime) -> Iterator[Entry]:
