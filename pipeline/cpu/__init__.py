@@ -47,8 +47,6 @@ ENVIRONMENT = {
 
 
 class _PatchingLoader(importlib.abc.Loader):
-    """Runs a module's patches around its own loader."""
-
     def __init__(self, name: str, inner: importlib.abc.Loader) -> None:
         self._name, self._inner = name, inner
 
@@ -68,8 +66,6 @@ class _PatchingLoader(importlib.abc.Loader):
 
 
 class _PatchingFinder(importlib.abc.MetaPathFinder):
-    """Puts `_PatchingLoader` in front of the modules that have patches."""
-
     def find_spec(
         self, name: str, path: Any = None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:

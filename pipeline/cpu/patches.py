@@ -124,7 +124,6 @@ class GlooBroadcaster:
         )
 
     def broadcast(self, tensor: Any, src: int, stream: object = None) -> None:
-        """Broadcasts `tensor` from rank `src` and returns when it has arrived."""
         from torch._C._distributed_c10d import BroadcastOptions
 
         options = BroadcastOptions()
