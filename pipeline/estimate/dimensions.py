@@ -35,7 +35,6 @@ class Dimensions(Record):
 
     @property
     def query_size(self) -> int:
-        """Width of all queries of a token."""
         return self.num_attention_heads * self.head_dim
 
     @property
@@ -58,7 +57,6 @@ class Dimensions(Record):
 
     @property
     def num_head_parameters(self) -> int:
-        """Of the matrix from hidden states to logits."""
         return self.vocab_size * self.hidden_size
 
     @property
@@ -70,7 +68,6 @@ class Dimensions(Record):
 
     @property
     def num_parameters(self) -> int:
-        """Of the whole language model."""
         tables = 1 if self.tie_word_embeddings else 2
         return self.num_body_parameters + tables * self.num_head_parameters
 

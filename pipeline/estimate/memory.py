@@ -38,7 +38,6 @@ class RoleMemory:
 
     @property
     def total(self) -> float:
-        """All of it at once."""
         return float(sum(getattr(self, field.name) for field in fields(self)))
 
     @property
@@ -54,8 +53,6 @@ class RoleMemory:
 
 @dataclass(frozen=True)
 class Load:
-    """What lies on a GPU of one kind in one phase."""
-
     gpu: str
     phase: str
     used: float
@@ -63,14 +60,11 @@ class Load:
 
     @property
     def fits(self) -> bool:
-        """Whether it is below the GPU's memory."""
         return self.used <= self.limit
 
 
 @dataclass(frozen=True)
 class Memory:
-    """All roles, the phases on their GPUs, and what the engines can hold."""
-
     roles: dict[str, RoleMemory]  # actor, critic, reference, engine
     loads: tuple[Load, ...]
     cached_tokens: float  # of one engine
@@ -105,7 +99,6 @@ def memory(recipe: Recipe, dimensions: Dimensions) -> Memory:
 
 
 def num_trained(cluster: ClusterSettings, dimensions: Dimensions, *, critic: bool) -> int:
-    """Parameters of actor or critic that an optimizer moves."""
     if cluster.lora:
         return dimensions.num_adapter_parameters(cluster.lora.rank)
     return dimensions.num_critic_parameters if critic else dimensions.num_parameters

@@ -39,7 +39,6 @@ class Estimate:
 
     @property
     def gpu_hours(self) -> float:
-        """Of the GPUs that roles hold."""
         return self.hours * self.num_gpus
 
 

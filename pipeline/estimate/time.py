@@ -22,8 +22,6 @@ from reward.types import Role
 
 @dataclass(frozen=True)
 class StepTime:
-    """Seconds of one PPO step."""
-
     rollout_s: float
     scoring_s: float
     training_s: float

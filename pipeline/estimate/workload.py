@@ -38,19 +38,15 @@ class RoleLoad:
 
     @property
     def prompts(self) -> float:
-        """Prompt tokens of a step."""
         return self.requests * self.prompt_tokens
 
     @property
     def completions(self) -> float:
-        """Completion tokens of a step."""
         return self.requests * self.completion_tokens
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Rows of a run and requests of one PPO step."""
-
     num_rows: int
     rows_source: str  # where the number of rows is from
     lengths_source: str  # where the prompts' length is from
