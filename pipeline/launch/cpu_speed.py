@@ -20,7 +20,6 @@ _USERS_OWN = "OMP_NUM_THREADS"
 
 
 def dtype_of(recipe: Recipe) -> CpuDtype:
-    """What matrices are multiplied in."""
     wanted = recipe.cluster.cpu_dtype
     if wanted != "auto":
         return wanted

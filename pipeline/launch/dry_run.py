@@ -78,7 +78,6 @@ def _show_warnings(warnings: tuple[str, ...], console: Console) -> None:
 
 
 def command(recipe: Recipe, folder: Path, *, num_rows: int, cuda: bool = True) -> str:
-    """Returns OpenRLHF's command."""
     rows = rows_file(recipe, folder)
     arguments = openrlhf_arguments(recipe, folder, rows=rows, num_rows=num_rows, cuda=cuda)
     return "python -m openrlhf.cli.train_ppo_ray " + shlex.join(arguments)

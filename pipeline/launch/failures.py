@@ -33,7 +33,6 @@ class Failure(Settings):
 
 
 def write_failure(folder: Path, error: BaseException) -> None:
-    """Writes what ended the worker into the run's folder."""
     write_atomically(folder / ERROR_FILE, failure_of(error).model_dump_json() + "\n")
 
 

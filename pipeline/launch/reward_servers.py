@@ -63,7 +63,6 @@ def uncounted_gpu(settings: RewardSettings, *, on_gpus: bool) -> str | None:
 
 
 def server_configs(state: RunState, *, address: str, ports: Sequence[int]) -> list[ServerConfig]:
-    """Returns the configuration of each of a run's servers."""
     recipe = state.recipe
     sampler = recipe.reward.sampler or RaySamplerConfig(
         address=address,
@@ -168,7 +167,6 @@ class KeptServer:
             )
 
     def stop(self) -> None:
-        """Ends it for good."""
         with self._lock:
             self._stopping.set()
         self._process.terminate()
