@@ -42,8 +42,6 @@ class Surroundings(Record):
 
 
 class DataRecord(Record):
-    """The rows that were trained on."""
-
     source: str
     num_rows: int
     rows_sha256: str = Field(
@@ -54,8 +52,6 @@ class DataRecord(Record):
 
 
 class ModelRecord(Record):
-    """Weights."""
-
     name: str = Field(description="Folder or name, as the recipe or the run has it.")
     weights_sha256: str | None = Field(
         default=None, description="None of a model that is not on this machine."
@@ -66,8 +62,6 @@ class ModelRecord(Record):
 
 
 class EvaluationRecord(Record):
-    """Figures of the model."""
-
     model: str
     judge: str | None
     settings_sha256: str
@@ -83,8 +77,6 @@ class EvaluationRecord(Record):
 
 
 class Lineage(Record):
-    """What made a model."""
-
     run: str = Field(description="Name of the run.")
     recipe_name: str
     recipe_digest: str
@@ -164,7 +156,6 @@ def _git(source: Path, *arguments: str) -> str | None:
 
 
 def version_of(package: str) -> str | None:
-    """A package's installed version."""
     try:
         return version(package)
     except PackageNotFoundError:
