@@ -50,19 +50,16 @@ class Origin(Record):
 
     @property
     def short_source(self) -> str:
-        """Where it came from, in a few words."""
         at = f"@{self.version[:12]}" if self.source == "hub" and self.version else ""
         equals = f"=={self.version}" if self.source == "wheel" else ""
         return f"{self.source}: {self.location}{at}{equals}"
 
 
 def now() -> str:
-    """The time of an origin."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def cache_folder() -> Path:
-    """Where fetched models are kept."""
     given = os.environ.get(ENVIRONMENT)
     return Path(given).expanduser() if given else user_cache() / "models"
 
@@ -110,7 +107,6 @@ def require_model(name: str) -> None:
 
 
 def origin_file(folder: Path) -> Path:
-    """The file that says what a folder's model came from."""
     return folder.with_name(folder.name + _RECORD)
 
 
@@ -132,7 +128,6 @@ def read_origin(folder: Path) -> Origin | None:
 
 
 def fetched() -> list[Origin]:
-    """The models of the cache, by name."""
     names = sorted(path.name.removesuffix(_RECORD) for path in cache_folder().glob(f"*{_RECORD}"))
     return [origin for name in names if (origin := read_origin(cache_folder() / name)) is not None]
 

@@ -24,8 +24,6 @@ _OF_GGUF = "GGUF to safetensors in 32 bits, by transformers"
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted."""
-
     model: str  # a known name, a name of the hub, a folder, a GGUF file; with `given` any name
     given: str | None = None  # where its files are, if the name does not say it
     via: Literal["hub", "wheel"] | None = None  # of a known name: only from there
@@ -36,8 +34,6 @@ class Request:
 
 @dataclass(frozen=True)
 class _Brought:
-    """Where the files of a staged model came from."""
-
     source: Literal["hub", "wheel", "folder", "gguf"]
     location: str
     version: str = ""

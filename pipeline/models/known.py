@@ -21,14 +21,11 @@ class Wheel:
 
     @property
     def file_start(self) -> str:
-        """How the wheel's file name begins."""
         return f"{self.package.replace('-', '_')}-{self.version}-"
 
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model with a name."""
-
     name: str
     about: str
     licence: str
