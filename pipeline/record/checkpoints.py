@@ -24,16 +24,12 @@ _TO_EVALUATE = "_hf"  # ends the name of a model that is saved beside a step's c
 
 
 class Mark(StrEnum):
-    """What a roll-back says of a checkpoint."""
-
     NONE = "none"
     GOOD = "good"  # a guard has ended the run here
     REJECTED = "rejected"  # written after the good one: not to be used
 
 
 class Manifest(Settings):
-    """What is written beside a checkpoint once it is whole."""
-
     global_step: int
     quiet: bool = Field(
         default=False, description="Whether answers of these weights left all guards that act within limits."

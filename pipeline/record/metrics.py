@@ -59,7 +59,6 @@ class Stopwatch:
         self._total_s += time.perf_counter() - self._start
 
     def take(self) -> float:
-        """Returns the seconds since the last time they were taken."""
         taken, self._total_s = self._total_s, 0.0
         return taken
 

@@ -29,7 +29,6 @@ _METADATA = b"march"
 
 
 def rollouts_file(run_dir: Path, step: int) -> Path:
-    """Returns where the rollouts of a step are."""
     return run_dir / ROLLOUTS_FOLDER / f"step-{step:06d}.parquet"
 
 
@@ -42,7 +41,6 @@ def drop_rollouts_after(run_dir: Path, step: int) -> None:
 
 
 def write_rollouts(path: Path, rows: Sequence[RolloutRow], *, step: int) -> None:
-    """Writes the answers of a step."""
     import pyarrow
     from pyarrow.parquet import write_table
 
@@ -89,7 +87,6 @@ def read_columns(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def rollout_schema() -> pyarrow.Schema:
-    """Returns the columns of a file."""
     import pyarrow
 
     fields = [(name, _arrow_type(field.annotation)) for name, field in RolloutRow.model_fields.items()]

@@ -61,8 +61,6 @@ class RolloutTurn(Record):
 
 
 class RolloutRow(Record):
-    """One answer of one step."""
-
     step: int = Field(ge=1)
     place: int = Field(ge=1)
     query_id: str
@@ -78,14 +76,11 @@ class RolloutRow(Record):
     audit_s: float = 0.0
 
     def turn(self, role: Role) -> RolloutTurn | None:
-        """The first turn of a role."""
         return next((turn for turn in self.turns if turn.role is role), None)
 
 
 @dataclass(frozen=True)
 class TrainedAnswer:
-    """An answer as the trainer holds it."""
-
     label: str  # the `RagQuery`, as JSON
     record: RolloutRecord
     turns: Sequence[RolloutTurn]

@@ -44,7 +44,6 @@ class Sent(Settings):
 
 
 def read_sent(run_dir: Path) -> Sent:
-    """Returns how much of a run MLflow has."""
     path = run_dir / SENT_FILE
     return Sent.model_validate_json(path.read_text()) if path.is_file() else Sent()
 
@@ -88,7 +87,6 @@ class StepLog:
         self.append(step, metrics | {KEPT: float(len(answers))})
 
     def append(self, step: int, metrics: dict[str, float]) -> None:
-        """Appends the figures of a step."""
         self._last = max(time.time_ns() // 1_000_000, self._last + 1)  # later, though the clock is put back
         line = {"step": step, TIMESTAMP: self._last, **metrics}
         with (self.run_dir / STEPS_FILE).open("a") as file:
@@ -162,7 +160,6 @@ def refuse_shared_sqlite(tracking_uri: str) -> None:
 
 
 def finish_mlflow_run(tracking_uri: str, run_id: str, *, status: str, artifacts: Sequence[Path] = ()) -> None:
-    """Uploads artifacts and ends the run as FINISHED or FAILED."""
     with reached(tracking_uri, f"run {run_id}", fix="start its server") as client:
         for path in artifacts:
             client.log_artifact(run_id, str(path))
