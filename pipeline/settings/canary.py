@@ -10,8 +10,6 @@ from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig
 
 
 class CanarySettings(Settings):
-    """The frozen Checker of a run."""
-
     answers: int = Field(default=8, ge=0, description="Of a step, checked a second time; 0 switches it off.")
     base_url: str | None = Field(
         default=None,
@@ -37,7 +35,6 @@ class CanarySettings(Settings):
         return self
 
     def sampler(self, *, model: str, max_model_len: int, seed: int) -> SamplerConfig | None:
-        """Returns what samples the frozen Checker, or None when it is off."""
         if not self.answers:
             return None
         if self.base_url and self.model_name:

@@ -19,38 +19,28 @@ class GuardAction(StrEnum):
 
 
 class Guard(Settings):
-    """One guard."""
-
     limit: float = Field(gt=0, allow_inf_nan=False)
     patience: int = Field(default=5, ge=1, description="Steps in a row over the limit before it acts.")
     action: GuardAction = GuardAction.WARN
 
 
 class NoClaimsGuard(Guard):
-    """Answers without a number to check."""
-
     limit: float = Field(default=0.5, gt=0, lt=1, description="Largest share of a step's answers.")
 
 
 class UnscoredGuard(Guard):
-    """Audits that failed."""
-
     limit: float = Field(
         default=0.2, gt=0, lt=1, description="Largest share of a step's answers, below max_unscored_rate."
     )
 
 
 class CanaryGuard(Guard):
-    """What only the live Checker supports."""
-
     limit: float = Field(
         default=0.3, gt=0, lt=1, description="Largest gap of the support rates, live less frozen."
     )
 
 
 class KlGuard(Guard):
-    """A policy far from its start."""
-
     limit: float = Field(
         default=1.0,
         gt=0,
@@ -60,8 +50,6 @@ class KlGuard(Guard):
 
 
 class LengthGuard(Guard):
-    """The Solver's answers shrink."""
-
     limit: float = Field(
         default=0.3, gt=0, lt=1, description="Smallest share of the first steps' mean length in tokens."
     )
@@ -69,8 +57,6 @@ class LengthGuard(Guard):
 
 
 class GrowthGuard(Guard):
-    """The Solver's answers grow."""
-
     limit: float = Field(
         default=3.0,
         gt=1,

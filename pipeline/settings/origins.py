@@ -16,8 +16,6 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class Setting:
-    """One leaf of a recipe's tree."""
-
     key: str  # dotted, as `--set` takes it
     value: Any  # as JSON has it
     origin: str  # "--set", a file, "recipe NAME", "preset NAME" or "default"

@@ -66,8 +66,6 @@ class RolloutSettings(Settings):
 
 
 class Recipe(Settings):
-    """A whole training run."""
-
     name: str
     preset: str | None = Field(
         default=None,
@@ -308,7 +306,6 @@ class Recipe(Settings):
 
     @property
     def has_critic(self) -> bool:
-        """Whether a critic is trained."""
         return self.ppo.estimator is AdvantageEstimator.GAE
 
     @property
@@ -328,7 +325,6 @@ class Recipe(Settings):
 
     @property
     def max_model_len(self) -> int:
-        """Tokens of a prompt and its response together."""
         return self.rollout.max_prompt_tokens + self.rollout.max_response_tokens
 
     @property

@@ -45,8 +45,6 @@ class Difference:
 
 @dataclass(frozen=True)
 class Resumed:
-    """What a run goes on with."""
-
     recipe: Recipe
     kept: tuple[Difference, ...]  # nobody asked for them, so the recorded values hold
     guards: tuple[Difference, ...]  # of which the values of now hold
