@@ -34,16 +34,12 @@ logger = logging.getLogger(__name__)
 
 
 class Asked(NamedTuple):
-    """An answer and what the live Checker said of it."""
-
     query: RagQuery
     response: str
     live: Verdict
 
 
 class FrozenChecker:
-    """Runs as a Ray actor."""
-
     def __init__(self, sampler: SamplerConfig, audit: AuditConfig) -> None:
         from reward.samplers.make import make_sampler
 
@@ -97,7 +93,6 @@ class Canary:
         self.answer = self.checker.verdicts.remote(self.asked) if self.asked else None
 
     def metrics(self) -> dict[str, float]:
-        """The figures of the answers that were asked about last, or of their failure."""
         import ray
         from ray.exceptions import RayError
 

@@ -78,7 +78,6 @@ class HeldOut:
 
     @property
     def best(self) -> Look | None:
-        """The best look up to now."""
         return best_look(self.looks)
 
     def is_over(self) -> bool:

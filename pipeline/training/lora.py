@@ -48,7 +48,6 @@ class MergedModel:
         self._model = model
 
     def named_parameters(self) -> Iterator[tuple[str, Any]]:
-        """Yields the parameters of the model without adapters, under its names, with the adapters' part."""
         for name, parameter in self._model.named_parameters():
             if f".{_ADAPTER}" in name:
                 continue
@@ -71,13 +70,11 @@ class UnadaptedPolicy:
         self._policy = policy
 
     def async_run_method_batch(self, method_name: str, **rows: Any) -> list[Any]:
-        """Asks for log-probabilities."""
         assert method_name == "forward"
         refs: list[Any] = self._policy.async_run_method_batch(method_name="forward_unadapted", **rows)
         return refs
 
     def async_run_method(self, method_name: str) -> list[Any]:
-        """Asks each rank to do something, such as to empty its cache."""
         refs: list[Any] = self._policy.async_run_method(method_name=method_name)
         return refs
 

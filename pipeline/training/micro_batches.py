@@ -33,17 +33,14 @@ def batch_of(rows: Sequence[Experience], *, pad_token_id: int) -> Experience:
 
 
 def num_tokens(row: Experience) -> int:
-    """Tokens of a row, prompt and response."""
     return int(row.sequences.shape[-1])
 
 
 def num_actions(rows: Sequence[Experience]) -> int:
-    """Tokens of rows that are trained."""
     return sum(int(row.action_mask.sum()) for row in rows)
 
 
 def is_trained(row: Experience) -> bool:
-    """Whether a row has an action."""
     return bool(row.action_mask.any())
 
 

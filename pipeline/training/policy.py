@@ -85,13 +85,11 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         batch_by_tokens(self.trainer, settings.batching)
 
     def fit(self, kl_ctl: float = 0.0) -> dict[str, Any]:
-        """As OpenRLHF's, with the threads of an update."""
         with threads_for("update"):
             status: dict[str, Any] = super().fit(kl_ctl)
         return status
 
     def forward(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """As OpenRLHF's, with the threads of scoring."""
         with threads_for("scoring"):
             log_probs: torch.Tensor = super().forward(*args, **kwargs)
         return log_probs

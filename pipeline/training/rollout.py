@@ -35,8 +35,6 @@ logger = logging.getLogger(__name__)
 
 
 class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped
-    """One sample: tokenise, generate, audit."""
-
     def __init__(self) -> None:
         self.settings = TrainerSettings.from_environment()
         self.recipe = self.settings.recipe
