@@ -182,11 +182,7 @@ def run_worker(folder: Path) -> None:
         write_failure(folder, error)
         raise
     num_done = len(read_steps(folder))
-    result: dict[str, Any] = {
-        "steps": num_done,
-        "model": "model",
-        "worker_s": time.monotonic() - start,
-    }
+    result: dict[str, Any] = {"steps": num_done, "model": "model", "worker_s": time.monotonic() - start}
     if best := best_look(recorded_looks(folder)):
         result["best"] = {"step": best.step, "score": best.score}
         if best.step < num_done:

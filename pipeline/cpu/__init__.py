@@ -22,14 +22,7 @@ from typing import Any
 from pipeline.cpu.patches import DTYPE_VARIABLE, PATCHES_AFTER, PATCHES_BEFORE, has_cuda
 from pipeline.orphans import end_with_parent
 
-__all__ = [
-    "DTYPE_VARIABLE",
-    "ENVIRONMENT",
-    "PATCHES_AFTER",
-    "PATCHES_BEFORE",
-    "install",
-    "install_in_engine",
-]
+__all__ = ["DTYPE_VARIABLE", "ENVIRONMENT", "PATCHES_AFTER", "PATCHES_BEFORE", "install", "install_in_engine"]
 
 _SWITCH = "MARCH_CPU_LAYER"
 ENVIRONMENT = {

@@ -47,13 +47,7 @@ class Dimensions(Record):
         """(inputs, outputs) of a layer's seven matrices: q, k, v, o, gate, up, down."""
         hidden, inner = self.hidden_size, self.intermediate_size
         attention = ((hidden, self.query_size), (hidden, self.key_size), (hidden, self.key_size))
-        return (
-            *attention,
-            (self.query_size, hidden),
-            (hidden, inner),
-            (hidden, inner),
-            (inner, hidden),
-        )
+        return (*attention, (self.query_size, hidden), (hidden, inner), (hidden, inner), (inner, hidden))
 
     @property
     def num_head_parameters(self) -> int:

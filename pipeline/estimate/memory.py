@@ -190,11 +190,7 @@ def _loads(cluster: ClusterSettings, roles: dict[str, RoleMemory], *, process: f
 
 
 def _shared_loads(
-    cluster: ClusterSettings,
-    actor: RoleMemory,
-    critic: RoleMemory,
-    reference: RoleMemory,
-    engine: RoleMemory,
+    cluster: ClusterSettings, actor: RoleMemory, critic: RoleMemory, reference: RoleMemory, engine: RoleMemory
 ) -> tuple[float, float]:
     """Bytes of rollout and of training; OpenRLHF trains critic and actor in turn only with trainer_sleep."""
     resident = actor.weights + critic.weights + reference.weights

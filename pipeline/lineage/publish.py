@@ -155,11 +155,7 @@ def publish_run(
         for one in evaluations
     ]
     return publish_record(
-        store,
-        lineage,
-        model=model.digest,
-        rows=data.digest if data else None,
-        evaluations=found,
+        store, lineage, model=model.digest, rows=data.digest if data else None, evaluations=found
     )
 
 

@@ -188,10 +188,7 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
     """
     trained = torch.cat([batch.action_mask.any(dim=-1) for batch in batches])  # (N,)
     prefix = role.value
-    counts = {
-        f"{prefix}/num_trained": float(trained.sum()),
-        f"{prefix}/num_masked": float((~trained).sum()),
-    }
+    counts = {f"{prefix}/num_trained": float(trained.sum()), f"{prefix}/num_masked": float((~trained).sum())}
     if not trained.any():
         return counts
     per_row = {
