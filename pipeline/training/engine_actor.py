@@ -50,9 +50,6 @@ def wait_for_engines(engines: Sequence[Any]) -> None:
     Without it the actor would load its own, and then wait half an hour for a dead engine to join the process
     group of the weight sync.
 
-    Args:
-        engines: Handles of `MarchRolloutActor`.
-
     Raises:
         EngineStartError: one of them ended.
     """

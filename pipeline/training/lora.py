@@ -60,14 +60,10 @@ class MergedModel:
 
 
 class UnadaptedPolicy:
-    """The policy's ranks as the reference, with the calls that OpenRLHF's experience maker makes of one.
-
-    Args:
-        policy: OpenRLHF's `RayActorGroup` of `pipeline.training.policy.MarchPolicyActor`.
-    """
+    """The policy's ranks as the reference, with the calls that OpenRLHF's experience maker makes of one."""
 
     def __init__(self, policy: Any) -> None:
-        self._policy = policy
+        self._policy = policy  # OpenRLHF's `RayActorGroup` of `pipeline.training.policy.MarchPolicyActor`
 
     def async_run_method_batch(self, method_name: str, **rows: Any) -> list[Any]:
         assert method_name == "forward"

@@ -88,13 +88,7 @@ def fill_in(batches: Sequence[Experience], *, from_batches: Sequence[Experience]
 def by_tokens(lengths: Sequence[int], places: Iterable[int], *, max_tokens: int) -> list[list[int]]:
     """Packs rows into micro-batches: long rows first, each padded to its longest, so that padding is least.
 
-    Args:
-        lengths: tokens of each row.
-        places: of the rows to pack.
-        max_tokens: of a micro-batch, padding included; a longer row is one alone.
-
-    Returns:
-        The places of the rows of each micro-batch.
+    Returns the places of each one's rows. `max_tokens` includes padding; a longer row is one alone.
     """
     packed: list[list[int]] = []
     for place in sorted(places, key=lambda place: -lengths[place]):

@@ -26,9 +26,7 @@ from pipeline.training.trainer_settings import TrainerSettings
 
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too
 
-PlainPolicyModelActor: Any = (
-    _RayPolicyModelActor.__ray_metadata__.modified_class
-)  # the class before @ray.remote
+PlainPolicyModelActor: Any = _RayPolicyModelActor.__ray_metadata__.modified_class  # before @ray.remote
 
 
 class MarchActorTrainer(ActorPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped

@@ -112,7 +112,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         }
 
     async def _audit(
-        self, query: RagQuery, response: str, *, finish_reason: str, solver_versions: Sequence[int] = ()
+        self, query: RagQuery, response: str, *, finish_reason: str, solver_versions: Sequence[int]
     ) -> RolloutRecord:
         start = time.perf_counter()
         with telemetry.span("audit") as span:
