@@ -70,11 +70,6 @@ class Memory:
     cached_tokens: float  # of one engine
     host_per_node: float  # bytes of host memory, offloaded or asleep
 
-    @property
-    def fits(self) -> bool:
-        """Whether every phase does; `cached_tokens` is judged apart."""
-        return all(load.fits for load in self.loads)
-
 
 def memory(recipe: Recipe, dimensions: Dimensions) -> Memory:
     """Returns the memory of a recipe's roles for the longest rows that it allows."""
@@ -86,14 +81,12 @@ def memory(recipe: Recipe, dimensions: Dimensions) -> Memory:
         roles["critic"] = _trained(cluster, dimensions, tokens, scored_tokens=0, critic=True)
     if recipe.has_reference:
         roles["reference"] = _reference(cluster, dimensions)
-    overhead = recipe.estimate.engine_overhead_gib * GIB
-    roles["engine"] = _engine(cluster, dimensions, overhead)
+    roles["engine"] = _engine(cluster, dimensions, recipe.estimate.engine_overhead_gib * GIB)
+    key_values = roles["engine"].key_values
     return Memory(
         roles=roles,
         loads=_loads(cluster, roles, process=recipe.estimate.process_gib * GIB),
-        cached_tokens=roles["engine"].key_values
-        * cluster.engine_tensor_parallel
-        / dimensions.key_value_bytes,
+        cached_tokens=cluster.engine_tensor_parallel * key_values / dimensions.key_value_bytes,
         host_per_node=_host(cluster, roles, dimensions),
     )
 
@@ -136,11 +129,11 @@ def _trained(
 
 
 def _reference(cluster: ClusterSettings, dimensions: Dimensions) -> RoleMemory:
-    if cluster.zero_stage == 3:  # OpenRLHF shards the reference at stage 3 only
-        live = min(_LIVE, dimensions.num_parameters) * _WEIGHT if cluster.actor_ranks > 1 else 0
-        held = _WEIGHT * dimensions.num_parameters / cluster.actor_ranks
-        return RoleMemory(weights=held, buffers=live)
-    return RoleMemory(weights=_WEIGHT * dimensions.num_parameters)
+    weights = _WEIGHT * dimensions.num_parameters
+    if cluster.zero_stage < 3:  # OpenRLHF shards the reference at stage 3 only
+        return RoleMemory(weights=weights)
+    live = min(_LIVE, dimensions.num_parameters) * _WEIGHT if cluster.actor_ranks > 1 else 0
+    return RoleMemory(weights=weights / cluster.actor_ranks, buffers=live)
 
 
 def _engine(cluster: ClusterSettings, dimensions: Dimensions, overhead: float) -> RoleMemory:

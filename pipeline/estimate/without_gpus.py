@@ -33,11 +33,7 @@ def host_bytes(plan: Estimate) -> float:
 
 
 def check_host_memory(recipe: Recipe, have: int | None = None) -> None:
-    """Refuses a training on CPUs that cannot fit.
-
-    Args:
-        recipe: With a small model; of others nothing is known here.
-        have: Bytes, in place of this machine's.
+    """Refuses a training of a small model on CPUs that cannot fit; `have` is in bytes.
 
     Raises:
         ValueError: the machine, or its container, has too little.
