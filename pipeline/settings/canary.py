@@ -24,9 +24,8 @@ class CanarySettings(Settings):
     @model_validator(mode="after")
     def _a_server_has_a_model(self) -> Self:
         if (self.base_url is None) != (self.model_name is None):
-            given, missing = (
-                ("model_name", "base_url") if self.base_url is None else ("base_url", "model_name")
-            )
+            names = ("base_url", "model_name")
+            given, missing = names[::-1] if self.base_url is None else names
             raise ValueError(
                 f"{given}: given without {missing}; give both, or neither for the initial policy"
             )

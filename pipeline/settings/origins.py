@@ -24,10 +24,6 @@ class Setting:
 def settings_with_origins(name_or_path: str, overrides: Sequence[str] = ()) -> list[Setting]:
     """Returns every setting of a recipe, in the order of the tree.
 
-    Args:
-        name_or_path: Which recipe.
-        overrides: `dotted.key=yaml value`.
-
     Raises:
         FileNotFoundError, ValueError: as `pipeline.settings.recipe.load_recipe` does.
     """

@@ -348,9 +348,7 @@ def path_of_model(name: str) -> str:
 def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe:
     """Reads a recipe, and what it extends, by name (of `pipeline/recipes/`) or path.
 
-    Args:
-        name_or_path: Which recipe.
-        overrides: `dotted.key=yaml value`, put over the merged tree.
+    Each override, `dotted.key=yaml value`, is put over the merged tree.
 
     Raises:
         FileNotFoundError: no such recipe.

@@ -53,13 +53,7 @@ class Resumed:
 def asked_settings(
     recipe: Recipe, name_or_path: str, overrides: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """The settings that the user gives: dotted, each as deep as the merged recipe has it.
-
-    Args:
-        recipe: What `load_recipe` makes of the other two.
-        name_or_path: Which recipe.
-        overrides: `dotted.key=yaml value`.
-    """
+    """The settings that the user gives: dotted, each as deep as `recipe`, which is made of them, has it."""
     tree = assign(read_own(recipe_file(name_or_path)), overrides or ())
     merged = recipe.model_dump(mode="json")
     return tuple(sorted({".".join(path) for path in _leaves(tree, merged) if path}))
@@ -71,8 +65,8 @@ def resumed(recorded: Recipe, now: Recipe, *, asked_then: Sequence[str], asked_n
     Args:
         recorded: The settings of the run, with today's default for each that it did not record.
         now: The settings as they would be for a new run.
-        asked_then: Settings that the user gave when the run was started; none where that was not recorded.
-        asked_now: Settings that the user gives now.
+        asked_then, asked_now: Those that the user gave at its start (none where that was not recorded), and
+            gives now.
 
     Raises:
         ValueError: the user asks for another training; each setting is named.
