@@ -25,12 +25,7 @@ def held_out_file(recipe: Recipe, folder: Path) -> Path | None:
 
 
 def write_held_out(recipe: Recipe, folder: Path, training_rows: Path) -> None:
-    """Writes the held-out rows of a run, and the answers that are known.
-
-    Args:
-        recipe: The run; without `held_out` nothing is written.
-        folder: Of the run.
-        training_rows: The JSONL that it trains on.
+    """Writes the held-out rows of a run, if it has some, and the answers that are known.
 
     Raises:
         ValueError: the file cannot be read, no row fits, or a row is among those that are trained on.
