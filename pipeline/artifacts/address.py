@@ -120,11 +120,7 @@ def environments_store() -> ArtifactStore:
 
 
 def named_artifact(reference: str, store: OpenStore = environments_store) -> Artifact:
-    """What a reference names; the scheme may be left out.
-
-    Args:
-        reference: `artifact:REF`, REF, or a manifest's address.
-        store: Opens the store of the former two.
+    """What `artifact:REF`, REF (both in the store that `store` opens) or a manifest's address names.
 
     Raises:
         ValueError: the store has nothing of that name.

@@ -25,12 +25,7 @@ def manifest_key(digest: str) -> str:
 
 
 def model_key(digest: str, path: str) -> str:
-    """Where a file of a model is.
-
-    Args:
-        digest: Of the model's manifest.
-        path: In the model's folder, as MLflow has it.
-    """
+    """Where a file of a model is, by the manifest's digest and the path that MLflow has."""
     return f"{MODELS}{digest}/{path}"
 
 

@@ -116,9 +116,23 @@ class S3Backend:
             MovedError: another one is there.
             UnsafeEndpointError: the endpoint cannot do so safely.
         """
-        if self.settings.pointer_lock is None:
-            return self._set_if(key, content, tag)
-        set_under_lock(self, self.settings.pointer_lock, key, content, tag)
+        if self.settings.pointer_lock is not None:
+            return set_under_lock(self, self.settings.pointer_lock, key, content, tag)
+        condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
+        with _named(f"{self.address}: {key}"):
+            try:
+                self._put(key, content, **condition)
+            except self.client.exceptions.ClientError as error:
+                if status(error) == 501:
+                    raise UnsafeEndpointError(
+                        f"{self.address}: has no conditional writes, {_LOCK}"
+                    ) from error
+                if status(error) not in (404, 409, 412):
+                    raise
+                # A retry of a write that did succeed gets the same answer: look whose content is there.
+                found = self.read(key)
+                if found is None or found.content != content:
+                    raise MovedError(f"{key}: somebody else has moved it; look again") from None
 
     def demand_conditions(self) -> None:
         """Writes to keys of its own, since some endpoints ignore a condition; not where a lock is set.
@@ -136,8 +150,7 @@ class S3Backend:
     def entries(self, prefix: str) -> Iterator[Entry]:
         with _named(self.address):
             pages = self.client.get_paginator("list_objects_v2")
-            where = {"Bucket": self.settings.bucket, "Prefix": self.settings.prefix + prefix}
-            for page in pages.paginate(**where):
+            for page in pages.paginate(Bucket=self.settings.bucket, Prefix=self.settings.prefix + prefix):
                 for one in page.get("Contents", ()):
                     yield Entry(self._key(one["Key"]), one["Size"], one["LastModified"])
             if UPLOADS.startswith(prefix):
@@ -164,23 +177,6 @@ class S3Backend:
             for one in page.get("Uploads", ()):
                 yield Entry(_upload_key(self._key(one["Key"]), one), 0, one["Initiated"])
 
-    def _set_if(self, key: str, content: bytes, tag: str | None) -> None:
-        condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
-        with _named(f"{self.address}: {key}"):
-            try:
-                self._put(key, content, **condition)
-            except self.client.exceptions.ClientError as error:
-                if status(error) == 501:
-                    raise UnsafeEndpointError(
-                        f"{self.address}: has no conditional writes, {_LOCK}"
-                    ) from error
-                if status(error) not in (404, 409, 412):
-                    raise
-                # A retry of a write that did succeed gets the same answer: look whose content is there.
-                found = self.read(key)
-                if found is None or found.content != content:
-                    raise MovedError(f"{key}: somebody else has moved it; look again") from None
-
     def _unless_missing(self, key: str, ask: Callable[..., Any]) -> Any:
         """What the server says of a key; None for nothing there."""
         with _named(f"{self.address}: {key}"):
@@ -202,15 +198,7 @@ class S3Backend:
 
 
 def missing_conditions(client: Any, bucket: str, prefix: str) -> list[str]:
-    """What an endpoint lacks, by behaviour, since some ignore what they accept. Swift has no IfMatch.
-
-    Writes to a key of its own, and removes it.
-
-    Args:
-        client: Of boto3.
-        bucket: Where.
-        prefix: Under what.
-    """
+    """What an endpoint lacks, by behaviour, since some ignore what they accept. Swift has no IfMatch."""
     at = {"Bucket": bucket, "Key": f"{prefix}probe/{uuid.uuid4().hex}"}
     try:
         tag = client.put_object(**at, Body=b"1")["ETag"]

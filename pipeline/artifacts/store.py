@@ -56,13 +56,10 @@ class ArtifactStore:
         record: dict[str, JsonValue] | None = None,
         advance: Advance = no_progress,
     ) -> Published:
-        """Puts a file or a folder, and then the manifest.
+        """Puts a file or a folder, if there is one, and then the manifest.
 
         Args:
-            source: The file or folder; None for a manifest without files.
-            kind: What it is.
             refers: Digests of manifests that must stay as long as this one.
-            record: What the manifest says more.
             advance: Called with the number of bytes that are there.
 
         Raises:
@@ -168,12 +165,7 @@ class ArtifactStore:
         return {name: digest for name in names if (digest := self.pointed(name)) is not None}
 
     def move(self, name: str, digest: str, *, expected: str | None) -> None:
-        """Points a pointer to a manifest.
-
-        Args:
-            name: The pointer.
-            digest: Of a manifest that exists.
-            expected: What the pointer points to now; None: it is not there.
+        """Points a pointer to a manifest that exists; `expected` is what it points to now, if it is there.
 
         Raises:
             MovedError: it points to something else; of two that move it at once, one gets this.
@@ -203,14 +195,7 @@ class ArtifactStore:
         return manifest
 
     def get_file(self, file: File, key: str, target: Path, *, advance: Advance = no_progress) -> None:
-        """Brings one file, unless it is there. What came wrong is read again from the start.
-
-        Args:
-            file: Of a manifest.
-            key: Where it is, as `Manifest.keys` says.
-            target: Where it goes.
-            advance: Called with the number of bytes that are there.
-        """
+        """Brings one file, unless it is there. What came wrong is read again from the start."""
         if target.is_file() and target.stat().st_size == file.size and file_sha256(target) == file.sha256:
             return advance(file.size)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -64,7 +64,6 @@ def find_garbage(
     """Finds what can go; removes nothing.
 
     Args:
-        store: Which.
         references: Digests of manifests that others refer to: registered versions, runs.
         grace: What is younger stays.
         stale: Names of pointers that keep nothing, and go, too.
@@ -176,11 +175,7 @@ def find_damage(
 ) -> Iterator[Damage]:
     """Holds manifests and their objects against their names; what cannot be asked is no damage, and rises.
 
-    Args:
-        store: Which.
-        digests: Of the manifests.
-        read: Whether objects are read whole, or only their presence and size are looked at.
-        advance: Called with the number of bytes that are looked at.
+    `read`: objects are read whole, and not only their presence and size are looked at.
     """
     seen: set[str] = set()
     for digest in digests:
