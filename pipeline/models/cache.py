@@ -144,9 +144,7 @@ def damaged_files(folder: Path, origin: Origin) -> list[str]:
 def keep(name: str, fill: Callable[[Path], Origin]) -> Path:
     """Puts a model into the cache, or replaces the one of its name; never half of one.
 
-    Args:
-        name: Of the model.
-        fill: Writes the files into the empty folder that it is given and says what they are.
+    `fill` writes the files into the empty folder that it is given and says what they are.
     """
     target = cache_folder() / check_name(name)
     target.parent.mkdir(parents=True, exist_ok=True)

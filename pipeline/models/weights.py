@@ -11,10 +11,6 @@ _PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth")
 def refuse_pickles(where: str, paths: Iterable[str]) -> None:
     """Refuses weights that can run code when they are loaded.
 
-    Args:
-        where: Of the weights, for the error.
-        paths: Of their files.
-
     Raises:
         ValueError: one is a pickle by its name.
     """
@@ -28,9 +24,6 @@ def refuse_pickles(where: str, paths: Iterable[str]) -> None:
 
 def fetch_model(uri: str) -> Path:
     """Downloads a model of MLflow's registry or of a run; returns its folder.
-
-    Args:
-        uri: As MLflow's download knows it.
 
     Raises:
         ValueError: it cannot be had, holds no Hugging Face model, or one in pickles.
