@@ -30,7 +30,7 @@ def collect(run_dir: Path, *, parent: str | None = None, weights: str | None = N
     """The record of a run.
 
     Args:
-        run_dir: The run's folder.
+        run_dir: Its folder.
         parent: Digest of the lineage of the model that it started from.
         weights: Digest of its own weights, where that is known; else their files are read.
 
@@ -93,11 +93,7 @@ def _model(name: str, folder: Path, *, weights: str | None = None, lineage: str 
 
 
 def evaluation_record(folder: Path, artifact: str) -> EvaluationRecord:
-    """The figures of a whole evaluation.
-
-    Args:
-        folder: Of the evaluation.
-        artifact: Digest of its manifest in the store.
+    """The figures of a whole evaluation, of which `artifact` is the digest of the manifest in the store.
 
     Raises:
         FileNotFoundError: the folder holds none.
@@ -167,14 +163,7 @@ def publish_record(
     rows: str | None = None,
     evaluations: Sequence[EvaluationRecord] = (),
 ) -> str:
-    """Publishes a record, which keeps what it names in the store; returns its digest.
-
-    Args:
-        store: Where.
-        lineage: Of a finished run.
-        model: Manifest of its weights.
-        rows: Manifest of its rows.
-        evaluations: Of its weights, in the store.
+    """Publishes the record of a finished run, which keeps what it names in the store; returns its digest.
 
     Raises:
         ValueError: something that is named is not in the store.
