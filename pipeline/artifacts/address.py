@@ -120,11 +120,7 @@ def environments_store() -> ArtifactStore:
 
 
 def named_artifact(reference: str, store: OpenStore = environments_store) -> Artifact:
-    """What `artifact:REF`, REF (both in the store that `store` opens) or a manifest's address names.
-
-    Raises:
-        ValueError: the store has nothing of that name.
-    """
+    """`artifact:REF`, REF (of the store that `store` opens) or a manifest's address; ValueError for none."""
     place = located(reference)
     if place is not None:
         location, digest = place

@@ -52,10 +52,6 @@ class StoreError(ValueError):
 
 
 def refuse_large(key: str, size: int) -> None:
-    """Refuses what no manifest or pointer can be.
-
-    Raises:
-        CorruptError: it is too large.
-    """
+    """Raises `CorruptError` for what no manifest or pointer can be."""
     if size > MOST_BYTES:
         raise CorruptError(f"{key}: has more than {MOST_BYTES >> 20} MiB, which no manifest or pointer has")

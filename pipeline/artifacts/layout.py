@@ -30,11 +30,7 @@ def model_key(digest: str, path: str) -> str:
 
 
 def pointer_key(name: str) -> str:
-    """Where a pointer is.
-
-    Raises:
-        ValueError: the name cannot be one.
-    """
+    """Where a pointer is; ValueError for what cannot name one."""
     if _NAME.fullmatch(name) is None:
         raise ValueError(f"pointer: {name!r} is no name; use letters, digits, '.', '_', '-' and '/'")
     return POINTERS + name

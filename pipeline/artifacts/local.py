@@ -64,11 +64,7 @@ class LocalBackend:
             staged.write_bytes(content)
 
     def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
-        """Writes a small content in place of the one with this tag; None: of nothing.
-
-        Raises:
-            MovedError: another one is there.
-        """
+        """Replaces the small content with this tag, None: nothing; `MovedError` where another is there."""
         set_under_lock(self, self._root / ".lock", key, content, tag)
 
     def demand_conditions(self) -> None:

@@ -81,11 +81,7 @@ class Manifest(Record):
 
 
 def read_manifest(text: bytes, digest: str) -> Manifest:
-    """A manifest from its text.
-
-    Raises:
-        CorruptError: it is not what its name says.
-    """
+    """A manifest from its text; `CorruptError` where that is not what its name says."""
     if hashlib.sha256(text).hexdigest() != digest:
         raise CorruptError(f"manifest {digest[:12]}: its content is another; restore it or publish it again")
     try:

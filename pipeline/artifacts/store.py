@@ -119,11 +119,7 @@ class ArtifactStore:
         return read_manifest(blob.content, digest)
 
     def renew(self, digest: str) -> None:
-        """Makes a manifest young, so that gc keeps what it needs: before something new refers to it.
-
-        Raises:
-            ValueError: it is missing, or something that it names is.
-        """
+        """Makes a manifest young for gc; ValueError where it, or something that it names, is missing."""
         manifest, there = self.manifest(digest), self.backend.stat(manifest_key(digest))
         if there:
             self.backend.touch(there)
@@ -136,11 +132,7 @@ class ArtifactStore:
         return (digest_of(entry.key) for entry in self.backend.entries(MANIFESTS))
 
     def resolve(self, name: str) -> str:
-        """The digest of a manifest: by pointer, whole, or by its first eight digits or more.
-
-        Raises:
-            ValueError: there is none, or several begin so.
-        """
+        """The digest of a manifest by pointer, whole, or by eight first digits; ValueError for none."""
         if is_digest(name):
             return name
         if 8 <= len(name) < 64 and set(name) <= set("0123456789abcdef"):
@@ -238,11 +230,7 @@ def open_store(settings: StoreSettings) -> ArtifactStore:
 
 
 def files_of(source: Path) -> dict[str, Path]:
-    """Files to publish, by their paths in the manifest, sorted; links are followed, folders alone left out.
-
-    Raises:
-        FileNotFoundError: nothing is there.
-    """
+    """Files to publish by their paths, sorted; links are followed. FileNotFoundError where there are none."""
     if source.is_file():
         return {source.name: source}
     found = {path.relative_to(source).as_posix(): path for path in source.rglob("*") if path.is_file()}
