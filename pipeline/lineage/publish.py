@@ -66,11 +66,7 @@ def model_folder(run_dir: Path) -> Path | None:
 
 
 def read_state(run_dir: Path) -> RunState:
-    """What a run wrote down when it started.
-
-    Raises:
-        FileNotFoundError: the folder holds no run.
-    """
+    """What a run wrote down when it started; FileNotFoundError where the folder holds none."""
     path = run_dir / RUN_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; give the folder of a training run")
@@ -163,11 +159,7 @@ def publish_record(
     rows: str | None = None,
     evaluations: Sequence[EvaluationRecord] = (),
 ) -> str:
-    """Publishes the record of a finished run, which keeps what it names in the store; returns its digest.
-
-    Raises:
-        ValueError: something that is named is not in the store.
-    """
+    """Publishes the record of a finished run, which keeps what it names in the store; returns its digest."""
     assert lineage.model is not None, "the run is finished"
     changes: dict[str, object] = {
         "model": lineage.model.model_copy(update={"artifact": model}),
@@ -193,11 +185,7 @@ def link_run(store: ArtifactStore, run_dir: Path, digest: str) -> None:
 
 
 def read_lineage(store: ArtifactStore, digest: str) -> Lineage:
-    """The record of a manifest.
-
-    Raises:
-        ValueError: the manifest is of something else.
-    """
+    """The record of a manifest; ValueError for one of another kind."""
     manifest = store.manifest(digest)
     if manifest.kind != LINEAGE:
         raise ValueError(
