@@ -95,11 +95,7 @@ class StepLog:
 
 @contextmanager
 def reached(tracking_uri: str, what: str, *, fix: str) -> Iterator[Any]:
-    """MLflow's client, whose error becomes a line.
-
-    Raises:
-        ValueError: it cannot be reached, or refuses what it is asked for.
-    """
+    """MLflow's client; a ValueError of one line where it cannot be reached, or refuses."""
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
@@ -137,11 +133,7 @@ def start_mlflow_run(
 
 
 def refuse_shared_sqlite(tracking_uri: str) -> None:
-    """Refuses an SQLite file on a network file system, whose locks do not keep two writers apart.
-
-    Raises:
-        ValueError: it is one.
-    """
+    """Raises ValueError for an SQLite file on a network: its locks do not keep two writers apart."""
     scheme, separator, name = tracking_uri.partition(":///")
     if not separator or not scheme.startswith("sqlite"):
         return
@@ -167,11 +159,7 @@ def finish_mlflow_run(tracking_uri: str, run_id: str, *, status: str, artifacts:
 
 
 def link_lineage(tracking_uri: str, run_id: str, *, address: str, page: str) -> None:
-    """Names a run's lineage in its tags, and keeps the page that shows it among its artifacts.
-
-    Raises:
-        ValueError: the run or the server cannot be reached.
-    """
+    """Names a run's lineage in its tags, and keeps the page that shows it among its artifacts."""
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
     with reached(tracking_uri, f"run {run_id}", fix="the same command tries again") as client:
         client.set_tag(run_id, LINEAGE_RUN_TAG, address)
