@@ -22,11 +22,7 @@ class Setting:
 
 
 def settings_with_origins(name_or_path: str, overrides: Sequence[str] = ()) -> list[Setting]:
-    """Returns every setting of a recipe, in the order of the tree.
-
-    Raises:
-        FileNotFoundError, ValueError: as `pipeline.settings.recipe.load_recipe` does.
-    """
+    """Returns every setting of a recipe, in the order of the tree; raises as `load_recipe` does."""
     recipe = load_recipe(name_or_path, list(overrides))
     said = layers(recipe_file(name_or_path))
     weakest_first = [(_name_of(file), tree) for file, tree in said] + [("--set", assign({}, overrides))]
