@@ -82,11 +82,7 @@ class Dimensions(Record):
 
 
 def dimensions_of(model: str) -> Dimensions:
-    """Reads a model's dimensions: its folder's config.json, or what is published for its name.
-
-    Raises:
-        ValueError: neither is there, or the model is a mixture of experts.
-    """
+    """From its folder's config.json, or as published for its name; ValueError for neither, or experts."""
     config = Path(model) / "config.json"
     if config.is_file():
         return _from_config(json.loads(config.read_text(encoding="utf-8")), where=str(config))

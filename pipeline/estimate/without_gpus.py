@@ -33,11 +33,7 @@ def host_bytes(plan: Estimate) -> float:
 
 
 def check_host_memory(recipe: Recipe, have: int | None = None) -> None:
-    """Refuses a training of a small model on CPUs that cannot fit; `have` is in bytes.
-
-    Raises:
-        ValueError: the machine, or its container, has too little.
-    """
+    """Raises ValueError for a training of a small model on CPUs that has too little memory (bytes)."""
     try:
         plan = estimate(recipe)
     except (ValueError, FileNotFoundError):  # dimensions that are not known, rows that are still to be made
