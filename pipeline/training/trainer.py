@@ -87,11 +87,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         ray.get([engine.set_weights_version.remote(version) for engine in self.vllm_engines])
 
     def train_step(self, rollout_samples: list[Any], global_step: int) -> tuple[dict[str, Any], int]:
-        """One PPO step, refused when too many of its audits failed.
-
-        Raises:
-            TooManyUnscoredError: above `guards.max_unscored_rate`.
-        """
+        """One PPO step; `TooManyUnscoredError` above `guards.max_unscored_rate`."""
         share_turns(rollout_samples)
         ages = [staleness(sample, version=self.weights_version) for sample in rollout_samples]
         num_stale = mask_stale(
@@ -181,11 +177,7 @@ class MarchTrainer(PlainPPOTrainer, MarchSteps):  # type: ignore[misc]  # OpenRL
         self.max_steps = self.settings.num_optimizer_steps
 
     def get_max_steps(self) -> int:
-        """Optimizer steps of the run; OpenRLHF asks before it loads the models, so engines are waited for.
-
-        Raises:
-            EngineStartError: an engine ended before it was ready.
-        """
+        """OpenRLHF asks before it loads the models, so engines are waited for; raises `EngineStartError`."""
         wait_for_engines(self.vllm_engines)
         return int(self.max_steps)
 
