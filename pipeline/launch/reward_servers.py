@@ -103,11 +103,7 @@ class RewardServerLostError(RuntimeError):
 
 @contextmanager
 def reward_servers(configs: Sequence[ServerConfig], folder: Path) -> Iterator[None]:
-    """Runs the servers until the block ends; they die with this process.
-
-    Raises:
-        RewardServerLostError: one did not start, or ended again and again, which interrupts the block.
-    """
+    """Runs the servers until the block ends; a `RewardServerLostError` interrupts it."""
     with ExitStack() as running, terminable():
         servers = [KeptServer(config, folder / f"reward_server-{i}.json") for i, config in enumerate(configs)]
         for server in servers:
