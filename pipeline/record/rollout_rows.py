@@ -75,9 +75,6 @@ class RolloutRow(Record):
     num_checker_turns: int = 0
     audit_s: float = 0.0
 
-    def turn(self, role: Role) -> RolloutTurn | None:
-        return next((turn for turn in self.turns if turn.role is role), None)
-
 
 @dataclass(frozen=True)
 class TrainedAnswer:
