@@ -51,7 +51,7 @@ def train(
         TrainingFailedError: the run stopped; the same command resumes it.
         KeyboardInterrupt: by Ctrl-C or SIGTERM; likewise.
     """
-    _quiet_libraries()
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # read when MLflow is imported
     settings = load_recipe(recipe, overrides)
     folder = (run_dir or Path("runs") / settings.name).resolve()
     require_model(settings.model)
@@ -104,11 +104,6 @@ def _train_to_the_end(state: RunState, folder: Path, lock: IO[str]) -> None:
             raise TrainingFailedError(f"{failure.message} {where}", exit_code=failure.exit_code)
         print(f"march: {failure.message}; restart {restarts + 1} of {most}", file=sys.stderr, flush=True)
         note_status(folder, "RUNNING", {RESTARTS_TAG: one_line(f"{restarts + 1}, after {failure.message}")})
-
-
-def _quiet_libraries() -> None:
-    """Keeps the terminal for the progress: what these say at start is for their developers."""
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # read when it is imported
 
 
 def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:

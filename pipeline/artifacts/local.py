@@ -38,7 +38,7 @@ class LocalBackend:
             found = self._path(key).stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return Entry(key=key, size=found.st_size, modified=_time(found.st_mtime))
+        return Entry(key, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
     def touch(self, entry: Entry) -> None:
         """Makes what is there as new as if it were written now, so that gc's grace begins again."""
@@ -111,10 +111,6 @@ def _copy(source: Path, target: Path, advance: Advance) -> None:
         while chunk := file.read(_CHUNK):
             out.write(chunk)
             advance(len(chunk))
-
-
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def set_under_lock(backend: Backend, lock: Path, key: str, content: bytes, tag: str | None) -> None:

@@ -9,6 +9,7 @@ unknown key is refused wherever it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +78,7 @@ def preset_layer(name: str) -> dict[str, Any]:
 
 
 def _merged(trees: Sequence[tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
-    for _, tree in trees:
-        merged = merge(merged, tree)
-    return merged
+    return reduce(merge, (tree for _, tree in trees), dict[str, Any]())
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
