@@ -16,10 +16,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.models.cache import cached
 from pipeline.redaction import refuse_password
-from pipeline.settings.canary import CanarySettings
 from pipeline.settings.cluster import ClusterSettings, Colocation
 from pipeline.settings.estimate import EstimateSettings
-from pipeline.settings.guards import CanaryGuard, GuardAction, GuardSettings, KlGuard
+from pipeline.settings.guards import CanaryGuard, CanarySettings, GuardAction, GuardSettings, KlGuard
 from pipeline.settings.ppo import AdvantageEstimator, CheckerCredit, PpoSettings
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sources import DataSettings, HeldOutSettings, RewardSettings
