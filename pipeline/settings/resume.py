@@ -81,7 +81,10 @@ def resumed(recorded: Recipe, now: Recipe, *, asked_then: Sequence[str], asked_n
             "run, or the recorded values to resume (only `guards` may change)"
         )
     kept = tuple(one for one in found if one not in given)
-    return Resumed(_with_guards(recorded, now, guards), kept, guards)
+    tree, of_now = recorded.model_dump(mode="json"), now.guards.model_dump(mode="json")
+    for name in {one.setting.split(".")[1] for one in guards}:
+        tree[_GUARDS][name] = of_now[name]
+    return Resumed(Recipe.model_validate(tree), kept, guards)
 
 
 def gone_settings(recorded: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -141,13 +144,6 @@ def _differences(recorded: JsonValue, now: JsonValue, above: tuple[str, ...] = (
 def _is_about(one: str, other: str) -> bool:
     """Whether one of two settings is the other, or holds it."""
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
-
-
-def _with_guards(recorded: Recipe, now: Recipe, guards: Sequence[Difference]) -> Recipe:
-    tree, of_now = recorded.model_dump(mode="json"), now.guards.model_dump(mode="json")
-    for name in {one.setting.split(".")[1] for one in guards}:
-        tree[_GUARDS][name] = of_now[name]
-    return Recipe.model_validate(tree)
 
 
 def _shown(value: JsonValue) -> str:
