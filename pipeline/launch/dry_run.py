@@ -39,9 +39,6 @@ def show_plan(recipe: Recipe, folder: Path, *, console: Console | None = None) -
     """Prints the command of a run in `folder` and the estimate; tables on a terminal, columns in a pipe.
 
     Where the run needs no GPU the estimate, which is of GPUs, is one line of what it takes instead.
-
-    Raises:
-        FileNotFoundError, ValueError: as `estimate` does.
     """
     console = console or Console(highlight=False)
     plan = estimate(recipe)

@@ -11,7 +11,6 @@ from pipeline.artifacts.address import Artifact
 from pipeline.artifacts.backend import Advance, CorruptError, no_progress
 from pipeline.artifacts.manifest import MODEL
 from pipeline.artifacts.store import ArtifactStore
-from pipeline.data.prepare import Manifest as DataManifest
 from pipeline.data.prepare import read_manifest as read_data_manifest
 from pipeline.evaluate.results import read_manifest as read_evaluation
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord, read_surroundings
@@ -41,12 +40,22 @@ def collect(run_dir: Path, *, parent: str | None = None, weights: str | None = N
     data, steps = read_data_manifest(state.rows.parent), read_steps(run_dir)
     result = _result(run_dir)
     prompts = {"roles": load_prompts(state.recipe.audit.prompts).digest}
+    rows = (
+        None
+        if data is None
+        else DataRecord(
+            source=data.source,
+            num_rows=data.num_rows,
+            rows_sha256=data.rows_sha256,
+            inputs={one.name: one.sha256 for one in data.inputs},
+        )
+    )
     return Lineage(
         run=run_dir.resolve().name,
         recipe_name=state.recipe.name,
         recipe_digest=state.recipe_digest,
         recipe=state.recipe.model_dump(mode="json"),
-        data=_data(data) if data else None,
+        data=rows,
         parent=_model(state.recipe.model, Path(state.recipe.model_path), lineage=parent),
         model=_model(model.name, model, weights=weights) if model else None,
         seed=state.recipe.seed,
@@ -71,15 +80,6 @@ def read_state(run_dir: Path) -> RunState:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; give the folder of a training run")
     return RunState.model_validate_json(path.read_text())
-
-
-def _data(manifest: DataManifest) -> DataRecord:
-    return DataRecord(
-        source=manifest.source,
-        num_rows=manifest.num_rows,
-        rows_sha256=manifest.rows_sha256,
-        inputs={one.name: one.sha256 for one in manifest.inputs},
-    )
 
 
 def _model(name: str, folder: Path, *, weights: str | None = None, lineage: str | None = None) -> ModelRecord:
