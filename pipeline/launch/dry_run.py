@@ -91,18 +91,18 @@ def _table(*columns: str, texts: tuple[int, ...] = (0,)) -> Table:
 def _placement(recipe: Recipe) -> Table:
     cluster = recipe.cluster
     table = _table("role", "GPUs", "nodes", "which", texts=(0, 3))
-    engine_gpus = cluster.num_engines * cluster.engine_tensor_parallel
     engines = f"{cluster.num_engines} x {cluster.engine_tensor_parallel}"
-    placed = [("actor", cluster.actor_ranks, ""), ("engines", engine_gpus, engines)]
-    if recipe.has_reference:
-        beside = "beside the actor" if cluster.colocate is Colocation.ACTOR_REF else ""
-        placed.insert(1, ("reference", cluster.actor_ranks, beside))
-    if recipe.has_critic:
-        placed.insert(-1, ("critic", cluster.critic_ranks, ""))
-    if recipe.canary_gpus:
-        placed.append(("canary", recipe.canary_gpus, ""))
-    for role, gpus, which in placed:
-        table.add_row(role, str(gpus), str(-(-gpus // cluster.gpus_per_node)), which)
+    beside = "beside the actor" if cluster.colocate is Colocation.ACTOR_REF else ""
+    placed = {
+        "actor": (cluster.actor_ranks, ""),
+        "reference": (cluster.actor_ranks * recipe.has_reference, beside),
+        "critic": (cluster.critic_ranks * recipe.has_critic, ""),
+        "engines": (cluster.num_engines * cluster.engine_tensor_parallel, engines),
+        "canary": (recipe.canary_gpus, ""),
+    }
+    for role, (gpus, which) in placed.items():
+        if gpus:
+            table.add_row(role, str(gpus), str(-(-gpus // cluster.gpus_per_node)), which)
     total = recipe.num_gpus
     shared = ", shared by all roles" if cluster.colocate is Colocation.ALL else ""
     there = f"of {cluster.num_nodes} x {cluster.gpus_per_node} with {cluster.gpu_memory_gib:g} GiB{shared}"
