@@ -42,12 +42,7 @@ def rows_manifest(recipe: Recipe) -> Manifest | None:
 
 
 def planned_rows(recipe: Recipe) -> int:
-    """Returns how many rows a run reads.
-
-    Raises:
-        FileNotFoundError: they are not prepared.
-        ValueError: as `rows_manifest` does.
-    """
+    """Returns how many rows a run reads; FileNotFoundError where there are none, else as `rows_manifest`."""
     if recipe.data.is_made:
         return num_made(recipe)
     manifest = rows_manifest(recipe)

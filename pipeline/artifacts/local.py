@@ -46,11 +46,7 @@ class LocalBackend:
             os.utime(self._path(entry.key))
 
     def read(self, key: str) -> Blob | None:
-        """A small content, and the tag by which it can be replaced; None for nothing.
-
-        Raises:
-            CorruptError: it is larger than `MOST_BYTES`, and so none of ours.
-        """
+        """A small content with its tag, None for nothing; `CorruptError` for one above `MOST_BYTES`."""
         try:
             with self._path(key).open("rb") as file:
                 content = file.read(MOST_BYTES + 1)

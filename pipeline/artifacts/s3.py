@@ -135,11 +135,7 @@ class S3Backend:
                     raise MovedError(f"{key}: somebody else has moved it; look again") from None
 
     def demand_conditions(self) -> None:
-        """Writes to keys of its own, since some endpoints ignore a condition; not where a lock is set.
-
-        Raises:
-            UnsafeEndpointError: `compare_and_set` is not safe here.
-        """
+        """Tries them where no lock is set, since some endpoints ignore one: `UnsafeEndpointError`."""
         if self.settings.pointer_lock is not None:
             return
         with _named(self.address):

@@ -105,12 +105,7 @@ class ArtifactStore:
         return True
 
     def manifest(self, digest: str) -> Manifest:
-        """A manifest.
-
-        Raises:
-            ValueError: there is none of this digest.
-            CorruptError: it is not what its name says.
-        """
+        """ValueError where there is none; `CorruptError` where it is not what its name says."""
         blob = self.backend.read(manifest_key(digest))
         if blob is None:
             raise ValueError(
@@ -175,11 +170,7 @@ class ArtifactStore:
         self.backend.compare_and_set(pointer_key(name), content, tag=blob.tag if blob else None)
 
     def get(self, digest: str, folder: Path, *, advance: Advance = no_progress) -> Manifest:
-        """Brings a manifest's files into a folder: verified, each by rename; what is there is kept.
-
-        Raises:
-            CorruptError: an object is not what its name says.
-        """
+        """Brings the files, each by rename, what is there is kept; `CorruptError` for a wrong object."""
         manifest = self.manifest(digest)
         keys = manifest.keys()
         for file in manifest.files:

@@ -25,11 +25,7 @@ def held_out_file(recipe: Recipe, folder: Path) -> Path | None:
 
 
 def write_held_out(recipe: Recipe, folder: Path, training_rows: Path) -> None:
-    """Writes the held-out rows of a run, if it has some, and the answers that are known.
-
-    Raises:
-        ValueError: the file cannot be read, no row fits, or a row is among those that are trained on.
-    """
+    """Writes the held-out rows of a run, if any, and known answers; ValueError where it trains on one."""
     if recipe.held_out is None:
         return
     queries, answers = _rows_of(recipe)

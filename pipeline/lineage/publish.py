@@ -89,11 +89,7 @@ def _model(name: str, folder: Path, *, weights: str | None = None, lineage: str 
 
 
 def evaluation_record(folder: Path, artifact: str) -> EvaluationRecord:
-    """The figures of a whole evaluation, of which `artifact` is the digest of the manifest in the store.
-
-    Raises:
-        FileNotFoundError: the folder holds none.
-    """
+    """The figures of a whole evaluation; `artifact` is the digest of its manifest in the store."""
     manifest = read_evaluation(folder)
     primary = {name: one.primary for name, one in manifest.benchmarks.items()}
     return EvaluationRecord(
@@ -174,11 +170,7 @@ def publish_record(
 
 
 def link_run(store: ArtifactStore, run_dir: Path, digest: str) -> None:
-    """Names the lineage of a run in MLflow, where its page is kept too; gc keeps what a run there names.
-
-    Raises:
-        ValueError: the run or MLflow's server cannot be reached.
-    """
+    """Names the lineage of a run in MLflow, where its page is kept too; gc keeps what a run there names."""
     state = read_state(run_dir)
     page = render_html(tree_of(read_lineage(store, digest)))
     link_lineage(state.tracking_uri, state.mlflow_run_id, address=Artifact(store, digest).address, page=page)

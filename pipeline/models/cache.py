@@ -85,11 +85,7 @@ def cached(name: str) -> Path | None:
 
 
 def require_model(name: str) -> None:
-    """Refuses a known model that is not fetched, and a folder without a model. Looks nothing up in a hub.
-
-    Raises:
-        FileNotFoundError: it is not in the cache, or not whole; or the folder has no config.json.
-    """
+    """FileNotFoundError for a known model that is not fetched, and a folder without one; asks no hub."""
     folder = cached(name)
     if folder is not None and read_origin(folder) is None:
         raise FileNotFoundError(

@@ -51,11 +51,7 @@ def library_versions() -> dict[str, str]:
 
 
 def convert_gguf(file: Path, folder: Path) -> None:
-    """Writes a GGUF file as a folder of Hugging Face's, its weights in 32 bits.
-
-    Raises:
-        ValueError: it is no GGUF file, or of an architecture that transformers cannot read.
-    """
+    """Writes a GGUF file as a folder of Hugging Face's, in 32 bits; ValueError where it cannot be read."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

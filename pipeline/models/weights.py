@@ -19,11 +19,7 @@ def refuse_pickles(where: str, paths: Iterable[str]) -> None:
 
 
 def fetch_model(uri: str) -> Path:
-    """Downloads a model of MLflow's registry or of a run; returns its folder.
-
-    Raises:
-        ValueError: it cannot be had, holds no Hugging Face model, or one in pickles.
-    """
+    """Downloads a model of MLflow's; returns its folder. ValueError for none, or for pickles."""
     from mlflow.artifacts import download_artifacts
     from mlflow.exceptions import MlflowException
 
