@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Sequence
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 
 from openrlhf.utils.agent import AgentExecutorBase
@@ -39,21 +40,18 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         self.settings = TrainerSettings.from_environment()
         self.recipe = self.settings.recipe
         self.judge = oracle_for(self.recipe.oracle, self.recipe.data.wiki)
-        self._client: RewardClient | None = None
         telemetry.start("march-rollout")
 
-    @property
+    @cached_property
     def client(self) -> RewardClient:
         """Made on first use, inside the actor's event loop."""
-        if self._client is None:
-            self._client = RewardClient(
-                self.settings.reward_urls,
-                os.environ["MARCH_REWARD_TOKEN"],
-                timeout_s=self.recipe.reward.deadline_s + TO_ANSWER_S,
-                patience_s=self.recipe.reward.patience_s,
-                signing_key=os.environ["MARCH_SIGNING_KEY"],  # a reward is believed only when it is signed
-            )
-        return self._client
+        return RewardClient(
+            self.settings.reward_urls,
+            os.environ["MARCH_REWARD_TOKEN"],
+            timeout_s=self.recipe.reward.deadline_s + TO_ANSWER_S,
+            patience_s=self.recipe.reward.patience_s,
+            signing_key=os.environ["MARCH_SIGNING_KEY"],  # a reward is believed only when it is signed
+        )
 
     async def execute(
         self,
@@ -112,7 +110,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
         }
 
     async def _audit(
-        self, query: RagQuery, response: str, *, finish_reason: str, solver_versions: Sequence[int]
+        self, query: RagQuery, response: str, *, finish_reason: str, solver_versions: Sequence[int] = ()
     ) -> RolloutRecord:
         start = time.perf_counter()
         with telemetry.span("audit") as span:
