@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 from pipeline.estimate.dimensions import Dimensions
 from pipeline.settings.cluster import ClusterSettings, Colocation
 from pipeline.settings.recipe import Recipe
-from reward.types import Role
 
 GIB = 1024**3
 _WEIGHT, _GRADIENT, _ADAM = 2, 2, 12  # bytes a parameter
@@ -75,7 +74,8 @@ def memory(recipe: Recipe, dimensions: Dimensions) -> Memory:
     """Returns the memory of a recipe's roles for the longest rows that it allows."""
     cluster = recipe.cluster
     tokens = recipe.max_model_len * recipe.ppo.micro_batch_size / cluster.ring_attention
-    scored = tokens if cluster.packing else tokens * _longest_response(recipe) / recipe.max_model_len
+    longest = min(max(recipe.max_turn_tokens[role] for role in recipe.train_roles), recipe.max_model_len)
+    scored = tokens if cluster.packing else tokens * longest / recipe.max_model_len
     roles = {"actor": _trained(cluster, dimensions, tokens, scored_tokens=scored, critic=False)}
     if recipe.has_critic:
         roles["critic"] = _trained(cluster, dimensions, tokens, scored_tokens=0, critic=True)
@@ -101,13 +101,6 @@ def num_frozen(cluster: ClusterSettings, dimensions: Dimensions, *, critic: bool
     """Parameters that only LoRA leaves as they are."""
     whole = dimensions.num_critic_parameters if critic else dimensions.num_parameters
     return whole if cluster.lora else 0
-
-
-def _longest_response(recipe: Recipe) -> int:
-    audit, trained = recipe.audit, recipe.train_roles
-    turns = {Role.PROPOSER: audit.proposer.max_tokens, Role.CHECKER: audit.checker.max_tokens}
-    longest = max(recipe.rollout.max_response_tokens, *(turns.get(role, 0) for role in trained))
-    return min(longest, recipe.max_model_len)
 
 
 def _trained(

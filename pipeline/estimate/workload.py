@@ -78,10 +78,10 @@ def workload(recipe: Recipe) -> Workload:
         Role.CHECKER: _tokens(prompts.checker([empty], [""]), recipe),
     }
     solver_prompt, lengths_source = _solver_prompt(recipe, manifest, frames[Role.SOLVER])
-    limit = recipe.rollout.max_response_tokens
-    solver = min(assumed.solver_tokens, limit)
-    proposer = min(assumed.proposer_tokens, recipe.audit.proposer.max_tokens)
-    checker = min(assumed.checker_tokens, recipe.audit.checker.max_tokens)
+    most = recipe.max_turn_tokens
+    solver = min(assumed.solver_tokens, most[Role.SOLVER])
+    proposer = min(assumed.proposer_tokens, most[Role.PROPOSER])
+    checker = min(assumed.checker_tokens, most[Role.CHECKER])
     documents = max(solver_prompt - frames[Role.SOLVER], 0.0)
     answers, voters = recipe.answers_per_step, recipe.audit.voters
     return Workload(

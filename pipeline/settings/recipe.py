@@ -327,6 +327,13 @@ class Recipe(Settings):
         return self.rollout.max_prompt_tokens + self.rollout.max_response_tokens
 
     @property
+    def max_turn_tokens(self) -> dict[Role, int]:
+        """Most that each role may write in a turn."""
+        proposer, checker = self.audit.proposer.max_tokens, self.audit.checker.max_tokens
+        solver = self.rollout.max_response_tokens
+        return {Role.SOLVER: solver, Role.PROPOSER: proposer, Role.CHECKER: checker}
+
+    @property
     def model_path(self) -> str:
         """What `from_pretrained` gets."""
         return path_of_model(self.model)
