@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pipeline.atomic import write_atomically
-from pipeline.estimate.without_gpus import check_host_memory
+from pipeline.estimate.plan import check_host_memory
 from pipeline.launch.failures import ERROR_FILE, read_failure, write_failure
 from pipeline.launch.held_out_rows import write_held_out
 from pipeline.launch.reward_servers import has_gpu, uncounted_gpu

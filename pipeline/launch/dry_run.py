@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipeline.estimate.memory import GIB, RoleMemory
-from pipeline.estimate.plan import Estimate, estimate
-from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
+from pipeline.estimate.plan import Estimate, estimate, host_bytes, needs_no_gpu
 from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.rows import rows_file
