@@ -137,28 +137,24 @@ class _Contents:
         first = frozenset(roots)
         whole, past = list(first), list[str]()
         while whole or past:
-            is_past = not whole
-            digest = past.pop() if is_past else whole.pop()
+            is_past, todo = not whole, whole or past
+            digest = todo.pop()
             if digest in found or (is_past and digest not in self._digests):
                 continue
             manifest = found[digest] = self._manifest(digest)
             if manifest.kind == _DECISION and digest not in first:
                 # One of the past keeps its evidence. Which weights its state named is history.
-                (past if is_past else whole).extend(manifest.refers)
-                continue
-            if manifest.kind != _LINEAGE:
-                (past if is_past else whole).extend({*manifest.refers, *self._named(manifest.text.decode())})
-                continue
-            for one in manifest.refers:
-                if one in self._digests and self._manifest(one).kind == _LINEAGE:
-                    past.append(one)
-                elif with_ancestors or not is_past:
-                    (past if is_past else whole).append(one)
+                todo.extend(manifest.refers)
+            elif manifest.kind != _LINEAGE:
+                named = self._digests.intersection(_DIGEST.findall(manifest.text.decode()))
+                todo.extend({*manifest.refers, *named})
+            else:
+                for one in manifest.refers:
+                    if one in self._digests and self._manifest(one).kind == _LINEAGE:
+                        past.append(one)
+                    elif with_ancestors or not is_past:
+                        todo.append(one)
         return found
-
-    def _named(self, text: str) -> set[str]:
-        """Manifests of this store that a text names."""
-        return set(_DIGEST.findall(text)) & self._digests
 
 
 def _remove(store: ArtifactStore, entry: Entry, grace: timedelta) -> bool:
