@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline.data.plain import PlainRow
-from pipeline.data.prepare import ROWS_FILE, write_rows
+from pipeline.data.prepare import ROWS_FILE
 from pipeline.data.rows import parse_row
+from pipeline.rows import write_queries
 from pipeline.settings.recipe import Recipe
 from pipeline.training.held_out import HELD_OUT_FOLDER, write_answers
-from reward.roles.prompts import load_prompts
 from reward.types import RagQuery
 
 _SEED = 25  # of the tiny world's draw: another one than measurements before and after a training have
@@ -29,14 +29,7 @@ def write_held_out(recipe: Recipe, folder: Path, training_rows: Path) -> None:
     if recipe.held_out is None:
         return
     queries, answers = _rows_of(recipe)
-    write_rows(
-        queries,
-        folder / HELD_OUT_FOLDER,
-        prompts=load_prompts(recipe.audit.prompts),
-        tokenizer_path=recipe.model_path,
-        max_prompt_tokens=recipe.rollout.max_prompt_tokens,
-        source="held out",
-    )
+    write_queries(recipe, queries, folder / HELD_OUT_FOLDER, source="held out")
     write_answers(folder, answers)
     refuse_trained(queries, training_rows)
 
