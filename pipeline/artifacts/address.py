@@ -32,8 +32,6 @@ _ADDRESS = re.compile(rf"(?P<store>.+)/{MANIFESTS}sha256/(?P<start>[0-9a-f]{{2}}
 
 @dataclass(frozen=True)
 class Artifact:
-    """A manifest in its store."""
-
     store: ArtifactStore
     digest: str
 

@@ -283,7 +283,6 @@ class Recipe(Settings):
 
     @property
     def canary_sampler(self) -> SamplerConfig | None:
-        """What samples the frozen Checker; None without one."""
         if self.canary is None:
             return None
         return self.canary.sampler(model=self.model_path, max_model_len=self.max_model_len, seed=self.seed)

@@ -46,7 +46,6 @@ class Finding:
 
     @property
     def is_due(self) -> bool:
-        """Whether the guard's patience is over."""
         return self.num_over >= self.guard.patience
 
     def __str__(self) -> str:

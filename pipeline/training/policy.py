@@ -102,7 +102,6 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         self.save_model_to(self.strategy.args.ckpt.output_dir)
 
     def save_model_to(self, folder: str) -> None:
-        """Saves it elsewhere."""
         if not self.strategy.args.ds.lora.rank:
             self.strategy.save_model(self.actor, self.tokenizer, folder)
             return
