@@ -140,7 +140,7 @@ def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:
 
 
 def _go_on(state: RunState, path: Path, now: Recipe, asked: tuple[str, ...]) -> RunState:
-    """The run with the settings that it goes on with, which `run.json` then holds; or ValueError."""
+    """The run with the settings that it goes on with, now in `run.json`; ValueError for another training."""
     folder, recorded = path.parent, json.loads(path.read_text())["recipe"]
     try:
         found = resumed(state.recipe, now, asked_then=state.asked or (), asked_now=asked)

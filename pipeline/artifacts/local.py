@@ -60,7 +60,7 @@ class LocalBackend:
             staged.write_bytes(content)
 
     def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
-        """Replaces the small content with this tag, None: nothing; `MovedError` where another is there."""
+        """Writes in place of what has this tag (None: of nothing); `MovedError` where something else is."""
         set_under_lock(self, self._root / ".lock", key, content, tag)
 
     def demand_conditions(self) -> None:

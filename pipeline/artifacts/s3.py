@@ -135,7 +135,7 @@ class S3Backend:
                     raise MovedError(f"{key}: somebody else has moved it; look again") from None
 
     def demand_conditions(self) -> None:
-        """Tries them where no lock is set, since some endpoints ignore one: `UnsafeEndpointError`."""
+        """Tries conditions, which some endpoints ignore, unless a lock is set: `UnsafeEndpointError`."""
         if self.settings.pointer_lock is not None:
             return
         with _named(self.address):

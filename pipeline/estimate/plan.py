@@ -115,7 +115,7 @@ def host_bytes(plan: Estimate) -> float:
 
 
 def check_host_memory(recipe: Recipe, have: int | None = None) -> None:
-    """Raises ValueError for a training of a small model on CPUs that has too little memory (bytes)."""
+    """Raises ValueError for a training of a small model on CPUs that cannot fit into so many bytes."""
     try:
         plan = estimate(recipe)
     except (ValueError, FileNotFoundError):  # dimensions that are not known, rows that are still to be made

@@ -2,8 +2,7 @@
 
 OpenRLHF has vLLM give log-probabilities of the distribution that was sampled, temperature included
 (`logprobs_mode: processed_logprobs`), only for its off-policy correction. The gap between sampler and actor
-needs them always: at any temperature but 1, vLLM's own default says something else. Put in the place of
-`openrlhf.trainer.ray.vllm_engine.RolloutRayActor`.
+needs them always: at any temperature but 1, vLLM's own default says something else.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ whose action mask is all zero. Its loss is right (normalised over the whole opti
 logging divides by the micro-batch's number of action tokens.
 
 With LoRA the engines and the saved model get weights with the adapter in them (`pipeline.training.lora`), and
-the policy without its adapters is the reference. Put in the place of
-`openrlhf.trainer.ray.ppo_actor.PolicyModelActor`, as `pipeline.training.trainer` is in that of `PPOTrainer`.
+the policy without its adapters is the reference.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """OpenRLHF's PPO trainer with our samples generator and experience maker, and what makes its steps
 trustworthy.
 
-`pipeline.train` puts `MarchTrainer`, as a Ray actor, in the place of
-`openrlhf.trainer.ppo_trainer.PPOTrainer` before OpenRLHF's command line runs. Around each step it keeps the
-engines' registry and weights version for the reward server, stops a run whose audits fail, logs the step,
-marks checkpoints complete, and lets the guards end the run (`pipeline.training.watch`).
+Around each step it keeps the engines' registry and weights version for the reward server, stops a run whose
+audits fail, logs the step, marks checkpoints complete, and lets the guards end the run
+(`pipeline.training.watch`). `pipeline.launch.worker` puts it in the place of OpenRLHF's.
 """
 
 from __future__ import annotations
