@@ -10,13 +10,12 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Gives a temporary name to write to, and renames it: a reader sees the old file or the new one."""
+    """Gives a temporary name to write to, and renames it."""
     temporary = path.with_name(f"{path.name}.tmp{os.getpid()}")
     yield temporary
     os.replace(temporary, path)
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Writes a small file by rename: a reader sees the old text or the new one, never a part."""
     with replacing(path) as temporary:
         temporary.write_text(text)

@@ -14,10 +14,7 @@ def hold_port(host: str = "") -> socket.socket:
 
     Until it is closed the system gives the port to no connection, and to no socket but those that ask for
     SO_REUSEADDR and for this very port, as servers do (Linux, socket(7)). So the one that the port is meant
-    for can listen on it while it is held.
-
-    Args:
-        host: an IPv4 address of this machine; "" for all of them.
+    for can listen on it while it is held. `host` is an IPv4 address of this machine; "" for all of them.
     """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -26,12 +26,8 @@ def one_line(text: str) -> str:
 def refuse_password(field: str, uri: str | None, *, fix: str | None = None) -> None:
     """Refuses an address that is a secret: addresses are recorded, shown and passed on.
 
-    Not in a validator, whose error would show what it refuses. A database's address may name a user.
-
-    Args:
-        field: Where the address was given.
-        uri: The address; None: there is none.
-        fix: Where to give it instead; None: as MLflow takes it.
+    Not in a validator, whose error would show what it refuses. A database's address may name a user. Without
+    a `fix` the message says how MLflow takes it.
 
     Raises:
         ValueError: it holds a password, or the user of a server.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, Manifest, read_manifest, write_rows
@@ -42,12 +43,7 @@ def rows_manifest(recipe: Recipe) -> Manifest | None:
 
 
 def planned_rows(recipe: Recipe) -> int:
-    """Returns how many rows a run reads.
-
-    Raises:
-        FileNotFoundError: they are not prepared.
-        ValueError: as `rows_manifest` does.
-    """
+    """Returns how many rows a run reads; FileNotFoundError where there are none, else as `rows_manifest`."""
     if recipe.data.is_made:
         return num_made(recipe)
     manifest = rows_manifest(recipe)
@@ -84,8 +80,6 @@ def num_made(recipe: Recipe) -> int:
 
 def write_made(recipe: Recipe, folder: Path, num_rows: int) -> int:
     """Writes a world's rows, one batch more than asked for, since twins are left out; returns how many."""
-    from reward.roles.prompts import load_prompts
-
     wanted = num_rows + recipe.rollout.batch_size
     if recipe.data.source == "tiny":
         from pipeline.tiny.world import worlds
@@ -93,15 +87,21 @@ def write_made(recipe: Recipe, folder: Path, num_rows: int) -> int:
         queries, source = worlds(wanted, recipe.seed, "train", recipe.data.world), "tiny worlds"
     else:
         queries, source = _of_wiki(recipe)[:wanted], "2WikiMultihopQA, facts"
-    manifest = write_rows(
+    return write_queries(recipe, queries, folder, source=f"{source}, seed {recipe.seed}").num_rows
+
+
+def write_queries(recipe: Recipe, queries: Iterable[RagQuery], folder: Path, *, source: str) -> Manifest:
+    """Writes rows with the prompts and for the tokenizer of a recipe, those that fit into its limit."""
+    from reward.roles.prompts import load_prompts
+
+    return write_rows(
         queries,
         folder,
         prompts=load_prompts(recipe.audit.prompts),
         tokenizer_path=recipe.model_path,
         max_prompt_tokens=recipe.rollout.max_prompt_tokens,
-        source=f"{source}, seed {recipe.seed}",
+        source=source,
     )
-    return manifest.num_rows
 
 
 def _problem(manifest: Manifest, recipe: Recipe) -> str | None:

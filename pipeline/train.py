@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pipeline.atomic import write_atomically
-from pipeline.estimate.without_gpus import check_host_memory
+from pipeline.estimate.plan import check_host_memory
 from pipeline.launch.failures import ERROR_FILE, read_failure, write_failure
 from pipeline.launch.held_out_rows import write_held_out
 from pipeline.launch.reward_servers import has_gpu, uncounted_gpu
@@ -51,7 +51,7 @@ def train(
         TrainingFailedError: the run stopped; the same command resumes it.
         KeyboardInterrupt: by Ctrl-C or SIGTERM; likewise.
     """
-    _quiet_libraries()
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # read when MLflow is imported
     settings = load_recipe(recipe, overrides)
     folder = (run_dir or Path("runs") / settings.name).resolve()
     require_model(settings.model)
@@ -106,11 +106,6 @@ def _train_to_the_end(state: RunState, folder: Path, lock: IO[str]) -> None:
         note_status(folder, "RUNNING", {RESTARTS_TAG: one_line(f"{restarts + 1}, after {failure.message}")})
 
 
-def _quiet_libraries() -> None:
-    """Keeps the terminal for the progress: what these say at start is for their developers."""
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # read when it is imported
-
-
 def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:
     """Reads the run's state, or makes rows and an MLflow run and writes it."""
     path = folder / RUN_FILE
@@ -145,11 +140,7 @@ def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:
 
 
 def _go_on(state: RunState, path: Path, now: Recipe, asked: tuple[str, ...]) -> RunState:
-    """The run with the settings that it goes on with, which `run.json` then holds whole.
-
-    Raises:
-        ValueError: the user asks for another training.
-    """
+    """The run with the settings that it goes on with, now in `run.json`; ValueError for another training."""
     folder, recorded = path.parent, json.loads(path.read_text())["recipe"]
     try:
         found = resumed(state.recipe, now, asked_then=state.asked or (), asked_now=asked)
@@ -183,11 +174,7 @@ def run_worker(folder: Path) -> None:
         write_failure(folder, error)
         raise
     num_done = len(read_steps(folder))
-    result: dict[str, Any] = {
-        "steps": num_done,
-        "model": "model",
-        "worker_s": time.monotonic() - start,
-    }
+    result: dict[str, Any] = {"steps": num_done, "model": "model", "worker_s": time.monotonic() - start}
     if best := best_look(recorded_looks(folder)):
         result["best"] = {"step": best.step, "score": best.score}
         if best.step < num_done:

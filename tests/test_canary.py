@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ray.exceptions import RayActorError
 
-from pipeline.settings.canary import CanarySettings
+from pipeline.settings.guards import CanarySettings
 from pipeline.settings.recipe import load_recipe
 from pipeline.training.canary import Canary, FrozenChecker, canary_metrics
 from reward.auditor import audit, recheck

@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from pipeline.estimate.memory import GIB
-from pipeline.estimate.plan import estimate
-from pipeline.estimate.without_gpus import check_host_memory, host_bytes
+from pipeline.estimate.plan import check_host_memory, estimate, host_bytes
 from pipeline.launch.dry_run import command, show_plan
 from pipeline.settings.recipe import load_recipe
 from pipeline.settings.tree import RECIPES

@@ -45,7 +45,7 @@ INSIDE_FUNCTIONS = (
     "pipeline/launch/ray_worker.py",
     "pipeline/launch/worker.py",
     "pipeline/models/convert.py",
-    "pipeline/models/weights.py",
+    "pipeline/models/sources.py",
     "pipeline/warmup/prepare.py",
     "pipeline/warmup/worker.py",
     "pipeline/training/canary.py",
@@ -199,7 +199,7 @@ ROOMS = {
         serving assignments offline __main__
     """,
     "pipeline": """
-        atomic container orphans ports cpu redaction artifacts models settings record data worlds tiny rows
+        atomic container ports cpu redaction artifacts models settings record data worlds tiny rows
         estimate statistics evaluate lineage training launch train warmup demo
     """,
     "orchestration": """

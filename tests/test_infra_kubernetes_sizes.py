@@ -65,7 +65,7 @@ def test_the_second_retraining_fits_the_volume_since_finished_checkpoints_go(
 def test_requests_are_those_of_the_estimate(overlay: str, tmp_path: Path) -> None:
     _, recipe = job_of(overlay, tmp_path)
     plan, cluster = estimate(recipe), recipe.cluster
-    assert plan.memory.fits and not plan.warnings
+    assert not plan.warnings
     requests = ray_pods(overlay)
     assert sum(count for count, _ in requests) == cluster.num_nodes
     for _, one in requests:

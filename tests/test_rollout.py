@@ -86,7 +86,7 @@ def test_only_an_answer_that_ended_and_was_audited_has_a_reward(
 ) -> None:
     set_up(monkeypatch, NOBODY)
     agent = AgentExecutor()
-    agent._client = Client(up)  # type: ignore[assignment]
+    agent.client = Client(up)  # type: ignore[assignment]
     params = SimpleNamespace(max_tokens=8)
     arguments = ("p", QUERY.model_dump_json(), params, 64, Tokenizer(), Engine(finish_reason))
     result = asyncio.run(agent.execute(*arguments))
@@ -105,7 +105,7 @@ def record_of(monkeypatch: pytest.MonkeyPatch, told: AuditResult, credit: str) -
 
     set_up(monkeypatch, NOBODY, f"ppo.checker_credit={credit}")
     agent = AgentExecutor()
-    agent._client = Voters()  # type: ignore[assignment]
+    agent.client = Voters()  # type: ignore[assignment]
     return asyncio.run(agent._audit(QUERY, "It raised 5 euros.", finish_reason="stop"))
 
 

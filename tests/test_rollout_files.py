@@ -39,8 +39,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert [row.oracle for row in found] == [answer.record.oracle for answer in answers]
     assert [list(row.turns) for row in found] == [answer.turns for answer in answers]
     assert [(row.step, row.place) for row in found] == [(7, 1), (7, 2), (7, 3), (7, 4)]
-    checker = found[0].turn(Role.CHECKER)
-    assert checker is not None and checker.weights_version == 3 and checker.trained
+    (checker,) = [turn for turn in found[0].turns if turn.role is Role.CHECKER]
+    assert checker.weights_version == 3 and checker.trained
     assert [row.place for row in read_rollouts(path, places={2, 4})] == [2, 4]
 
 

@@ -97,13 +97,17 @@ def test_each_rollout_says_what_of_it_was_trained(survivor: Path) -> None:
     for row in read_steps(survivor):
         rollouts = read_rollouts(rollouts_file(survivor, int(row["step"])))
         for role in (Role.SOLVER, Role.CHECKER):
-            turns = [turn for one in rollouts if (turn := one.turn(role)) is not None and turn.trained]
+            turns = [turn for one in rollouts for turn in one.turns if turn.role is role and turn.trained]
             assert len(turns) == row[f"{role}/num_trained"]
             assert all(turn.advantage is not None for turn in turns)
         lengths = [one.turns[0].num_response_tokens for one in rollouts if one.turns[0].trained]
         assert row["solver/response_length"] == pytest.approx(sum(lengths) / len(lengths))
-        checkers = [(one.verdict, turn) for one in rollouts if (turn := one.turn(Role.CHECKER)) is not None]
-        assert all(turn.weights_version == verdict.weights_version for verdict, turn in checkers)
+        assert all(
+            turn.weights_version == one.verdict.weights_version
+            for one in rollouts
+            for turn in one.turns
+            if turn.role is Role.CHECKER
+        )
 
 
 def test_mlflow_has_every_step(survivor: Path) -> None:

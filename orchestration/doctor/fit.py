@@ -14,8 +14,7 @@ from pathlib import Path
 from orchestration.doctor.machine import GB, gather_gpus, gather_machine, nearest
 from orchestration.doctor.report import Finding, failed, ok, warning
 from pipeline.estimate.memory import GIB
-from pipeline.estimate.plan import Estimate, estimate
-from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
+from pipeline.estimate.plan import Estimate, estimate, host_bytes, needs_no_gpu
 from pipeline.lineage.record import version_of
 from pipeline.settings.cluster import Colocation
 from pipeline.settings.recipe import Recipe

@@ -24,7 +24,7 @@ from orchestration.doctor.report import Finding, failed, ok, skipped, warning
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.container import read_limits
 from pipeline.estimate.memory import GIB
-from pipeline.estimate.without_gpus import TINY_BYTES
+from pipeline.estimate.plan import TINY_BYTES
 from pipeline.launch.ray_start import OBJECT_STORE_BYTES
 from reward.offline.excerpt import printable
 from reward.offline.files import user_cache

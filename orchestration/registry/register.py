@@ -14,7 +14,7 @@ from orchestration.registry.store import Registry
 from pipeline.artifacts.address import Artifact, OpenStore, environments_store, named_artifact
 from pipeline.artifacts.manifest import MODEL
 from pipeline.lineage.publish import LINEAGE, read_lineage
-from pipeline.models.weights import refuse_pickles
+from pipeline.models.sources import refuse_pickles
 from reward.offline.files import digest_of_files
 
 

@@ -13,7 +13,7 @@ from pipeline.artifacts.layout import is_digest
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.evaluate.results import read_manifest
 from pipeline.lineage.publish import EVALUATION
-from pipeline.models.weights import refuse_pickles
+from pipeline.models.sources import refuse_pickles
 from reward.offline.files import digest_of_files
 
 

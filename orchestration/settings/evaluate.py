@@ -119,7 +119,7 @@ def benchmark_paths(texts: Sequence[str]) -> dict[str, str]:
 def _model(model: str, model_name: str | None) -> tuple[SamplerConfig, str | None]:
     """How the model is sampled, and what its weights are when they lie here."""
     if model.startswith(_MLFLOW_SCHEMES):
-        from pipeline.models.weights import fetch_model
+        from pipeline.models.sources import fetch_model
 
         model = str(fetch_model(model))
     config = audit_sampler(model, model_name)

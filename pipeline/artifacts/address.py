@@ -32,8 +32,6 @@ _ADDRESS = re.compile(rf"(?P<store>.+)/{MANIFESTS}sha256/(?P<start>[0-9a-f]{{2}}
 
 @dataclass(frozen=True)
 class Artifact:
-    """A manifest in its store."""
-
     store: ArtifactStore
     digest: str
 
@@ -44,7 +42,6 @@ class Artifact:
 
     @property
     def mlflow_address(self) -> str:
-        """Where a model is, as MLflow's clients read it."""
         return f"{self._root}/{MODELS}{self.digest}"
 
     @property
@@ -53,7 +50,6 @@ class Artifact:
         return root if root.startswith("s3://") else Path(root).as_uri()
 
     def manifest(self) -> Manifest:
-        """The manifest, verified."""
         return self.store.manifest(self.digest)
 
     def bring(self, *, advance: Advance = no_progress) -> Path:
@@ -118,20 +114,11 @@ def located(uri: str) -> tuple[str, str] | None:
 
 
 def environments_store() -> ArtifactStore:
-    """The store that the environment names."""
     return open_store(settings_from_environment())
 
 
 def named_artifact(reference: str, store: OpenStore = environments_store) -> Artifact:
-    """What a reference names; the scheme may be left out.
-
-    Args:
-        reference: `artifact:REF`, REF, or a manifest's address.
-        store: Opens the store of the former two.
-
-    Raises:
-        ValueError: the store has nothing of that name.
-    """
+    """`artifact:REF`, REF (of the store that `store` opens) or a manifest's address; ValueError for none."""
     place = located(reference)
     if place is not None:
         location, digest = place

@@ -22,8 +22,6 @@ def no_progress(_num_bytes: int) -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that is there."""
-
     key: str
     size: int
     modified: datetime
@@ -54,10 +52,6 @@ class StoreError(ValueError):
 
 
 def refuse_large(key: str, size: int) -> None:
-    """Refuses what no manifest or pointer can be.
-
-    Raises:
-        CorruptError: it is too large.
-    """
+    """Raises `CorruptError` for what no manifest or pointer can be."""
     if size > MOST_BYTES:
         raise CorruptError(f"{key}: has more than {MOST_BYTES >> 20} MiB, which no manifest or pointer has")

@@ -13,36 +13,24 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9][A-Za-z0-9._-]
 
 
 def is_digest(text: str) -> bool:
-    """Whether it is a SHA-256 in hexadecimal."""
     return _DIGEST.fullmatch(text) is not None
 
 
 def object_key(digest: str) -> str:
-    """Where a file is."""
     return _by_digest(OBJECTS, digest)
 
 
 def manifest_key(digest: str) -> str:
-    """Where a manifest is."""
     return _by_digest(MANIFESTS, digest)
 
 
 def model_key(digest: str, path: str) -> str:
-    """Where a file of a model is.
-
-    Args:
-        digest: Of the model's manifest.
-        path: In the model's folder, as MLflow has it.
-    """
+    """Where a file of a model is, by the manifest's digest and the path that MLflow has."""
     return f"{MODELS}{digest}/{path}"
 
 
 def pointer_key(name: str) -> str:
-    """Where a pointer is.
-
-    Raises:
-        ValueError: the name cannot be one.
-    """
+    """Where a pointer is; ValueError for what cannot name one."""
     if _NAME.fullmatch(name) is None:
         raise ValueError(f"pointer: {name!r} is no name; use letters, digits, '.', '_', '-' and '/'")
     return POINTERS + name

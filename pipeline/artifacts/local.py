@@ -24,25 +24,21 @@ class LocalBackend:
 
     @property
     def address(self) -> str:
-        """Where it is, without secrets."""
         return str(self._root)
 
     def store(self, source: Path, key: str, *, advance: Advance) -> None:
-        """Brings a file under a key, whole or not at all."""
         with self._staged(key) as staged:
             _copy(source, staged, advance)
 
     def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
-        """Brings an object into a file, over what is there."""
         _copy(self._path(key), target, advance)
 
     def stat(self, key: str) -> Entry | None:
-        """What is there; None for nothing."""
         try:
             found = self._path(key).stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return Entry(key=key, size=found.st_size, modified=_time(found.st_mtime))
+        return Entry(key, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
     def touch(self, entry: Entry) -> None:
         """Makes what is there as new as if it were written now, so that gc's grace begins again."""
@@ -50,11 +46,7 @@ class LocalBackend:
             os.utime(self._path(entry.key))
 
     def read(self, key: str) -> Blob | None:
-        """A small content, and the tag by which it can be replaced; None for nothing.
-
-        Raises:
-            CorruptError: it is larger than `MOST_BYTES`, and so none of ours.
-        """
+        """A small content with its tag, None for nothing; `CorruptError` for one above `MOST_BYTES`."""
         try:
             with self._path(key).open("rb") as file:
                 content = file.read(MOST_BYTES + 1)
@@ -64,16 +56,11 @@ class LocalBackend:
         return Blob(content, hashlib.sha256(content).hexdigest())
 
     def write(self, key: str, content: bytes) -> None:
-        """Writes a small content, over what is there."""
         with self._staged(key) as staged:
             staged.write_bytes(content)
 
     def compare_and_set(self, key: str, content: bytes, *, tag: str | None) -> None:
-        """Writes a small content in place of the one with this tag; None: of nothing.
-
-        Raises:
-            MovedError: another one is there.
-        """
+        """Writes in place of what has this tag (None: of nothing); `MovedError` where something else is."""
         set_under_lock(self, self._root / ".lock", key, content, tag)
 
     def demand_conditions(self) -> None:
@@ -120,10 +107,6 @@ def _copy(source: Path, target: Path, advance: Advance) -> None:
         while chunk := file.read(_CHUNK):
             out.write(chunk)
             advance(len(chunk))
-
-
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def set_under_lock(backend: Backend, lock: Path, key: str, content: bytes, tag: str | None) -> None:

@@ -16,8 +16,6 @@ MODEL = "model"  # the kind whose files lie together, where MLflow's clients loo
 
 
 class File(Record):
-    """One file of a manifest."""
-
     path: str = Field(description="Relative, with slashes.")
     sha256: str
     size: int = Field(ge=0, description="Bytes.")
@@ -65,16 +63,13 @@ class Manifest(Record):
 
     @property
     def text(self) -> bytes:
-        """Canonical JSON."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False).encode() + b"\n"
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text."""
         return hashlib.sha256(self.text).hexdigest()
 
     def keys(self) -> dict[str, str]:
-        """Where each file is, by its path."""
         if self.kind != MODEL:
             return {file.path: object_key(file.sha256) for file in self.files}
         digest = self.digest
@@ -82,16 +77,11 @@ class Manifest(Record):
 
     @property
     def size(self) -> int:
-        """Bytes of the files."""
         return sum(file.size for file in self.files)
 
 
 def read_manifest(text: bytes, digest: str) -> Manifest:
-    """A manifest from its text.
-
-    Raises:
-        CorruptError: it is not what its name says.
-    """
+    """A manifest from its text; `CorruptError` where that is not what its name says."""
     if hashlib.sha256(text).hexdigest() != digest:
         raise CorruptError(f"manifest {digest[:12]}: its content is another; restore it or publish it again")
     try:

@@ -75,23 +75,19 @@ class S3Backend:
 
     @property
     def address(self) -> str:
-        """`s3://bucket/prefix`."""
         return f"s3://{self.settings.bucket}/{self.settings.prefix}".rstrip("/")
 
     def store(self, source: Path, key: str, *, advance: Advance) -> None:
-        """In one request where it is small, else in parts side by side."""
         with _named(f"{self.address}: {source.name}"):
             self.client.upload_file(str(source), **self._at(key), Config=self._transfer, Callback=advance)
 
     def fetch(self, key: str, target: Path, *, advance: Advance) -> None:
-        """Reads ranges side by side."""
         with _named(f"{self.address}: {key}"), target.open("wb") as file:
             self.client.download_fileobj(
                 **self._at(key), Fileobj=file, Config=self._transfer, Callback=advance
             )
 
     def stat(self, key: str) -> Entry | None:
-        """By HEAD."""
         head = self._unless_missing(key, self.client.head_object)
         return Entry(key, head["ContentLength"], head["LastModified"]) if head else None
 
@@ -101,7 +97,6 @@ class S3Backend:
         self._unless_missing(entry.key, partial(self.client.copy, self._at(entry.key), **more))
 
     def read(self, key: str) -> Blob | None:
-        """By GET."""
         found = self._unless_missing(key, self.client.get_object)
         if found is None:
             return None
@@ -111,7 +106,6 @@ class S3Backend:
         return Blob(content, found["ETag"])
 
     def write(self, key: str, content: bytes) -> None:
-        """By PUT."""
         with _named(f"{self.address}: {key}"):
             self._put(key, content)
 
@@ -122,16 +116,26 @@ class S3Backend:
             MovedError: another one is there.
             UnsafeEndpointError: the endpoint cannot do so safely.
         """
-        if self.settings.pointer_lock is None:
-            return self._set_if(key, content, tag)
-        set_under_lock(self, self.settings.pointer_lock, key, content, tag)
+        if self.settings.pointer_lock is not None:
+            return set_under_lock(self, self.settings.pointer_lock, key, content, tag)
+        condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
+        with _named(f"{self.address}: {key}"):
+            try:
+                self._put(key, content, **condition)
+            except self.client.exceptions.ClientError as error:
+                if status(error) == 501:
+                    raise UnsafeEndpointError(
+                        f"{self.address}: has no conditional writes, {_LOCK}"
+                    ) from error
+                if status(error) not in (404, 409, 412):
+                    raise
+                # A retry of a write that did succeed gets the same answer: look whose content is there.
+                found = self.read(key)
+                if found is None or found.content != content:
+                    raise MovedError(f"{key}: somebody else has moved it; look again") from None
 
     def demand_conditions(self) -> None:
-        """Writes to keys of its own, since some endpoints ignore a condition; not where a lock is set.
-
-        Raises:
-            UnsafeEndpointError: `compare_and_set` is not safe here.
-        """
+        """Tries conditions, which some endpoints ignore, unless a lock is set: `UnsafeEndpointError`."""
         if self.settings.pointer_lock is not None:
             return
         with _named(self.address):
@@ -140,11 +144,9 @@ class S3Backend:
             raise UnsafeEndpointError(f"{self.address}: the endpoint lacks {', '.join(lacks)}, {_LOCK}")
 
     def entries(self, prefix: str) -> Iterator[Entry]:
-        """By ListObjectsV2, and ListMultipartUploads."""
         with _named(self.address):
             pages = self.client.get_paginator("list_objects_v2")
-            where = {"Bucket": self.settings.bucket, "Prefix": self.settings.prefix + prefix}
-            for page in pages.paginate(**where):
+            for page in pages.paginate(Bucket=self.settings.bucket, Prefix=self.settings.prefix + prefix):
                 for one in page.get("Contents", ()):
                     yield Entry(self._key(one["Key"]), one["Size"], one["LastModified"])
             if UPLOADS.startswith(prefix):
@@ -171,23 +173,6 @@ class S3Backend:
             for one in page.get("Uploads", ()):
                 yield Entry(_upload_key(self._key(one["Key"]), one), 0, one["Initiated"])
 
-    def _set_if(self, key: str, content: bytes, tag: str | None) -> None:
-        condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
-        with _named(f"{self.address}: {key}"):
-            try:
-                self._put(key, content, **condition)
-            except self.client.exceptions.ClientError as error:
-                if status(error) == 501:
-                    raise UnsafeEndpointError(
-                        f"{self.address}: has no conditional writes, {_LOCK}"
-                    ) from error
-                if status(error) not in (404, 409, 412):
-                    raise
-                # A retry of a write that did succeed gets the same answer: look whose content is there.
-                found = self.read(key)
-                if found is None or found.content != content:
-                    raise MovedError(f"{key}: somebody else has moved it; look again") from None
-
     def _unless_missing(self, key: str, ask: Callable[..., Any]) -> Any:
         """What the server says of a key; None for nothing there."""
         with _named(f"{self.address}: {key}"):
@@ -209,15 +194,7 @@ class S3Backend:
 
 
 def missing_conditions(client: Any, bucket: str, prefix: str) -> list[str]:
-    """What an endpoint lacks, by behaviour, since some ignore what they accept. Swift has no IfMatch.
-
-    Writes to a key of its own, and removes it.
-
-    Args:
-        client: Of boto3.
-        bucket: Where.
-        prefix: Under what.
-    """
+    """What an endpoint lacks, by behaviour, since some ignore what they accept. Swift has no IfMatch."""
     at = {"Bucket": bucket, "Key": f"{prefix}probe/{uuid.uuid4().hex}"}
     try:
         tag = client.put_object(**at, Body=b"1")["ETag"]

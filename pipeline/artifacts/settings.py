@@ -48,12 +48,10 @@ class StoreSettings(Settings):
 
     @property
     def is_s3(self) -> bool:
-        """Whether the store is a bucket."""
         return self.location.startswith("s3://")
 
     @property
     def bucket(self) -> str:
-        """The bucket of an S3 store."""
         return urlsplit(self.location).netloc
 
     @property

@@ -38,16 +38,12 @@ _FRESH = timedelta(hours=12)  # what is older is touched when it is used again, 
 
 @dataclass(frozen=True)
 class Published:
-    """A manifest that exists."""
-
     digest: str
     manifest: Manifest
     num_sent: int  # bytes; what was there is not sent
 
 
 class ArtifactStore:
-    """A store over a backend."""
-
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
 
@@ -60,13 +56,10 @@ class ArtifactStore:
         record: dict[str, JsonValue] | None = None,
         advance: Advance = no_progress,
     ) -> Published:
-        """Puts a file or a folder, and then the manifest.
+        """Puts a file or a folder, if there is one, and then the manifest.
 
         Args:
-            source: The file or folder; None for a manifest without files.
-            kind: What it is.
             refers: Digests of manifests that must stay as long as this one.
-            record: What the manifest says more.
             advance: Called with the number of bytes that are there.
 
         Raises:
@@ -112,12 +105,7 @@ class ArtifactStore:
         return True
 
     def manifest(self, digest: str) -> Manifest:
-        """A manifest.
-
-        Raises:
-            ValueError: there is none of this digest.
-            CorruptError: it is not what its name says.
-        """
+        """ValueError where there is none; `CorruptError` where it is not what its name says."""
         blob = self.backend.read(manifest_key(digest))
         if blob is None:
             raise ValueError(
@@ -126,11 +114,7 @@ class ArtifactStore:
         return read_manifest(blob.content, digest)
 
     def renew(self, digest: str) -> None:
-        """Makes a manifest young, so that gc keeps what it needs: before something new refers to it.
-
-        Raises:
-            ValueError: it is missing, or something that it names is.
-        """
+        """Makes a manifest young for gc; ValueError where it, or something that it names, is missing."""
         manifest, there = self.manifest(digest), self.backend.stat(manifest_key(digest))
         if there:
             self.backend.touch(there)
@@ -140,15 +124,10 @@ class ArtifactStore:
                     raise ValueError(f"{self.backend.address}: {key} is missing; publish it again")
 
     def manifests(self) -> Iterator[str]:
-        """Digests of all manifests."""
         return (digest_of(entry.key) for entry in self.backend.entries(MANIFESTS))
 
     def resolve(self, name: str) -> str:
-        """The digest of a manifest: by pointer, whole, or by its first eight digits or more.
-
-        Raises:
-            ValueError: there is none, or several begin so.
-        """
+        """The digest of a manifest by pointer, whole, or by eight first digits; ValueError for none."""
         if is_digest(name):
             return name
         if 8 <= len(name) < 64 and set(name) <= set("0123456789abcdef"):
@@ -165,22 +144,15 @@ class ArtifactStore:
         return pointed
 
     def pointed(self, name: str) -> str | None:
-        """What a pointer points to; None for one that is not there."""
         blob = self.backend.read(pointer_key(name))
         return _pointed(blob.content, name) if blob else None
 
     def pointers(self) -> dict[str, str]:
-        """All pointers."""
         names = [entry.key.removeprefix(POINTERS) for entry in self.backend.entries(POINTERS)]
         return {name: digest for name in names if (digest := self.pointed(name)) is not None}
 
     def move(self, name: str, digest: str, *, expected: str | None) -> None:
-        """Points a pointer to a manifest.
-
-        Args:
-            name: The pointer.
-            digest: Of a manifest that exists.
-            expected: What the pointer points to now; None: it is not there.
+        """Points a pointer to a manifest that exists; `expected` is what it points to now, if it is there.
 
         Raises:
             MovedError: it points to something else; of two that move it at once, one gets this.
@@ -198,11 +170,7 @@ class ArtifactStore:
         self.backend.compare_and_set(pointer_key(name), content, tag=blob.tag if blob else None)
 
     def get(self, digest: str, folder: Path, *, advance: Advance = no_progress) -> Manifest:
-        """Brings a manifest's files into a folder: verified, each by rename; what is there is kept.
-
-        Raises:
-            CorruptError: an object is not what its name says.
-        """
+        """Brings the files, each by rename, what is there is kept; `CorruptError` for a wrong object."""
         manifest = self.manifest(digest)
         keys = manifest.keys()
         for file in manifest.files:
@@ -210,14 +178,7 @@ class ArtifactStore:
         return manifest
 
     def get_file(self, file: File, key: str, target: Path, *, advance: Advance = no_progress) -> None:
-        """Brings one file, unless it is there. What came wrong is read again from the start.
-
-        Args:
-            file: Of a manifest.
-            key: Where it is, as `Manifest.keys` says.
-            target: Where it goes.
-            advance: Called with the number of bytes that are there.
-        """
+        """Brings one file, unless it is there. What came wrong is read again from the start."""
         if target.is_file() and target.stat().st_size == file.size and file_sha256(target) == file.sha256:
             return advance(file.size)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -260,11 +221,7 @@ def open_store(settings: StoreSettings) -> ArtifactStore:
 
 
 def files_of(source: Path) -> dict[str, Path]:
-    """Files to publish, by their paths in the manifest, sorted; links are followed, folders alone left out.
-
-    Raises:
-        FileNotFoundError: nothing is there.
-    """
+    """Files to publish by their paths, sorted; links are followed. FileNotFoundError where there are none."""
     if source.is_file():
         return {source.name: source}
     found = {path.relative_to(source).as_posix(): path for path in source.rglob("*") if path.is_file()}

@@ -25,7 +25,6 @@ def manifests_table(store: ArtifactStore) -> Table:
 
 
 def garbage_table(garbage: Garbage) -> Table:
-    """What can go."""
     table = _table(
         f"{garbage.num_kept:,} kept, beside what is within the grace", "what", "key", "MB", "since"
     )

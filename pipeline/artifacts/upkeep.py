@@ -49,8 +49,6 @@ class Garbage:
 
 @dataclass(frozen=True)
 class Damage:
-    """Something that a manifest names and that is not right."""
-
     key: str
     problem: str
 
@@ -66,7 +64,6 @@ def find_garbage(
     """Finds what can go; removes nothing.
 
     Args:
-        store: Which.
         references: Digests of manifests that others refer to: registered versions, runs.
         grace: What is younger stays.
         stale: Names of pointers that keep nothing, and go, too.
@@ -115,7 +112,6 @@ class _Contents:
         self._digests = {digest_of(entry.key) for entry in self.of(MANIFESTS)}
 
     def of(self, prefix: str) -> list[Entry]:
-        """What is under a prefix."""
         return [entry for entry in self._entries if entry.key.startswith(prefix)]
 
     def old(self, prefix: str, before: datetime) -> Iterator[Entry]:
@@ -141,28 +137,24 @@ class _Contents:
         first = frozenset(roots)
         whole, past = list(first), list[str]()
         while whole or past:
-            is_past = not whole
-            digest = past.pop() if is_past else whole.pop()
+            is_past, todo = not whole, whole or past
+            digest = todo.pop()
             if digest in found or (is_past and digest not in self._digests):
                 continue
             manifest = found[digest] = self._manifest(digest)
             if manifest.kind == _DECISION and digest not in first:
                 # One of the past keeps its evidence. Which weights its state named is history.
-                (past if is_past else whole).extend(manifest.refers)
-                continue
-            if manifest.kind != _LINEAGE:
-                (past if is_past else whole).extend({*manifest.refers, *self._named(manifest.text.decode())})
-                continue
-            for one in manifest.refers:
-                if one in self._digests and self._manifest(one).kind == _LINEAGE:
-                    past.append(one)
-                elif with_ancestors or not is_past:
-                    (past if is_past else whole).append(one)
+                todo.extend(manifest.refers)
+            elif manifest.kind != _LINEAGE:
+                named = self._digests.intersection(_DIGEST.findall(manifest.text.decode()))
+                todo.extend({*manifest.refers, *named})
+            else:
+                for one in manifest.refers:
+                    if one in self._digests and self._manifest(one).kind == _LINEAGE:
+                        past.append(one)
+                    elif with_ancestors or not is_past:
+                        todo.append(one)
         return found
-
-    def _named(self, text: str) -> set[str]:
-        """Manifests of this store that a text names."""
-        return set(_DIGEST.findall(text)) & self._digests
 
 
 def _remove(store: ArtifactStore, entry: Entry, grace: timedelta) -> bool:
@@ -179,11 +171,7 @@ def find_damage(
 ) -> Iterator[Damage]:
     """Holds manifests and their objects against their names; what cannot be asked is no damage, and rises.
 
-    Args:
-        store: Which.
-        digests: Of the manifests.
-        read: Whether objects are read whole, or only their presence and size are looked at.
-        advance: Called with the number of bytes that are looked at.
+    `read`: objects are read whole, and not only their presence and size are looked at.
     """
     seen: set[str] = set()
     for digest in digests:

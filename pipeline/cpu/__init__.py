@@ -14,24 +14,21 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
+import multiprocessing
 import os
+import signal
 import sys
+import threading
+import time
 import types
 from typing import Any
 
 from pipeline.cpu.patches import DTYPE_VARIABLE, PATCHES_AFTER, PATCHES_BEFORE, has_cuda
-from pipeline.orphans import end_with_parent
 
-__all__ = [
-    "DTYPE_VARIABLE",
-    "ENVIRONMENT",
-    "PATCHES_AFTER",
-    "PATCHES_BEFORE",
-    "install",
-    "install_in_engine",
-]
+__all__ = ["DTYPE_VARIABLE", "ENVIRONMENT", "PATCHES_AFTER", "PATCHES_BEFORE", "install", "install_in_engine"]
 
 _SWITCH = "MARCH_CPU_LAYER"
+_LOOKS_EVERY_S = 1.0  # for an engine's parent
 ENVIRONMENT = {
     _SWITCH: "1",
     "DS_ACCELERATOR": "cpu",
@@ -47,8 +44,6 @@ ENVIRONMENT = {
 
 
 class _PatchingLoader(importlib.abc.Loader):
-    """Runs a module's patches around its own loader."""
-
     def __init__(self, name: str, inner: importlib.abc.Loader) -> None:
         self._name, self._inner = name, inner
 
@@ -68,8 +63,6 @@ class _PatchingLoader(importlib.abc.Loader):
 
 
 class _PatchingFinder(importlib.abc.MetaPathFinder):
-    """Puts `_PatchingLoader` in front of the modules that have patches."""
-
     def find_spec(
         self, name: str, path: Any = None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
@@ -84,11 +77,21 @@ class _PatchingFinder(importlib.abc.MetaPathFinder):
 def install_in_engine() -> None:
     """The vLLM plugin, in each of its processes: installs the layer in a training's engines, and in no other.
 
-    An engine of any vLLM ends when the process is gone that started it (`pipeline.orphans`).
+    An engine of any vLLM ends soon after the process that started it, which the kernel may have killed: it
+    would wait for requests that never come, and keep its gigabytes. The kernel's own signal for it
+    (PR_SET_PDEATHSIG) would come when the parent's thread ends.
     """
-    end_with_parent()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_watch, args=(parent.pid,), name="ends with its parent", daemon=True).start()
     if os.environ.get(_SWITCH) == "1":
         install()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOKS_EVERY_S)
+    os.kill(os.getpid(), signal.SIGKILL)  # nobody is left to whom an orderly end would matter
 
 
 def install() -> None:

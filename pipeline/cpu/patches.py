@@ -124,7 +124,6 @@ class GlooBroadcaster:
         )
 
     def broadcast(self, tensor: Any, src: int, stream: object = None) -> None:
-        """Broadcasts `tensor` from rank `src` and returns when it has arrived."""
         from torch._C._distributed_c10d import BroadcastOptions
 
         options = BroadcastOptions()
@@ -193,25 +192,23 @@ def _take_torchs_adam(module: Any) -> None:
 
 
 def _configure_deepspeed(module: Any) -> None:
-    original_train, original_eval = module.get_train_ds_config, module.get_eval_ds_config
-
-    def get_train_ds_config(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        return _in_32_bits(original_train(*args, **kwargs))
-
-    def get_eval_ds_config(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        return _in_32_bits(original_eval(*args, **kwargs))
-
-    module.get_train_ds_config, module.get_eval_ds_config = get_train_ds_config, get_eval_ds_config
+    module.get_train_ds_config = _in_32_bits(module.get_train_ds_config)
+    module.get_eval_ds_config = _in_32_bits(module.get_eval_ds_config)
 
 
-def _in_32_bits(config: dict[str, Any]) -> dict[str, Any]:
+def _in_32_bits(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     """Weights and gradients of 32 bits; matrix products in bfloat16 where the CPU has it."""
-    config = config | {kind: config[kind] | {"enabled": False} for kind in ("bf16", "fp16")}
-    if cpu_dtype() == "float32":
-        return config
-    # No module is named for gradients in 16 bits, which are DeepSpeed's default under autocast.
-    autocast = {"enabled": True, "dtype": "bfloat16", "lower_precision_safe_modules": []}
-    return config | {"torch_autocast": autocast}
+
+    def configured(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        config = original(*args, **kwargs)
+        config = config | {kind: config[kind] | {"enabled": False} for kind in ("bf16", "fp16")}
+        if cpu_dtype() == "float32":
+            return config
+        # No module is named for gradients in 16 bits, which are DeepSpeed's default under autocast.
+        autocast = {"enabled": True, "dtype": "bfloat16", "lower_precision_safe_modules": []}
+        return config | {"torch_autocast": autocast}
+
+    return configured
 
 
 def cpu_dtype() -> str:

@@ -38,14 +38,9 @@ class PhaseThreads:
 
 
 def phase_threads(cores: int, *, engines: int, scoring: int, updating: int, at_once: bool) -> PhaseThreads:
-    """Shares the cores out.
+    """Shares the cores out over the engines, and the ranks that score or are trained side by side.
 
-    Args:
-        cores: that the training may use.
-        engines: rollout engines.
-        scoring: ranks that compute log-probabilities and values side by side.
-        updating: ranks that are trained side by side.
-        at_once: whether engines answer while models are trained, as in asynchronous mode.
+    `at_once`: engines answer while models are trained, as in asynchronous mode.
     """
     beside = engines if at_once else 0
     return PhaseThreads(
@@ -86,11 +81,7 @@ def _seconds(dtype: torch.dtype) -> float:
 
 
 def multiplies_bfloat16(cpu_info: str | None = None) -> bool:
-    """Whether the CPU has instructions for it.
-
-    Args:
-        cpu_info: in place of /proc/cpuinfo.
-    """
+    """Whether the CPU has instructions for it."""
     text = _CPU_INFO.read_text() if cpu_info is None else cpu_info
     lines = (line.partition(":") for line in text.splitlines())
     flags = (value.split() for name, _, value in lines if name.strip().lower() in ("flags", "features"))

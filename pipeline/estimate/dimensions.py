@@ -35,7 +35,6 @@ class Dimensions(Record):
 
     @property
     def query_size(self) -> int:
-        """Width of all queries of a token."""
         return self.num_attention_heads * self.head_dim
 
     @property
@@ -48,17 +47,10 @@ class Dimensions(Record):
         """(inputs, outputs) of a layer's seven matrices: q, k, v, o, gate, up, down."""
         hidden, inner = self.hidden_size, self.intermediate_size
         attention = ((hidden, self.query_size), (hidden, self.key_size), (hidden, self.key_size))
-        return (
-            *attention,
-            (self.query_size, hidden),
-            (hidden, inner),
-            (hidden, inner),
-            (inner, hidden),
-        )
+        return (*attention, (self.query_size, hidden), (hidden, inner), (hidden, inner), (inner, hidden))
 
     @property
     def num_head_parameters(self) -> int:
-        """Of the matrix from hidden states to logits."""
         return self.vocab_size * self.hidden_size
 
     @property
@@ -70,7 +62,6 @@ class Dimensions(Record):
 
     @property
     def num_parameters(self) -> int:
-        """Of the whole language model."""
         tables = 1 if self.tie_word_embeddings else 2
         return self.num_body_parameters + tables * self.num_head_parameters
 
@@ -91,11 +82,7 @@ class Dimensions(Record):
 
 
 def dimensions_of(model: str) -> Dimensions:
-    """Reads a model's dimensions: its folder's config.json, or what is published for its name.
-
-    Raises:
-        ValueError: neither is there, or the model is a mixture of experts.
-    """
+    """From its folder's config.json, or as published for its name; ValueError for neither, or experts."""
     config = Path(model) / "config.json"
     if config.is_file():
         return _from_config(json.loads(config.read_text(encoding="utf-8")), where=str(config))

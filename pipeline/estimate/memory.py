@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 from pipeline.estimate.dimensions import Dimensions
 from pipeline.settings.cluster import ClusterSettings, Colocation
 from pipeline.settings.recipe import Recipe
-from reward.types import Role
 
 GIB = 1024**3
 _WEIGHT, _GRADIENT, _ADAM = 2, 2, 12  # bytes a parameter
@@ -38,7 +37,6 @@ class RoleMemory:
 
     @property
     def total(self) -> float:
-        """All of it at once."""
         return float(sum(getattr(self, field.name) for field in fields(self)))
 
     @property
@@ -54,8 +52,6 @@ class RoleMemory:
 
 @dataclass(frozen=True)
 class Load:
-    """What lies on a GPU of one kind in one phase."""
-
     gpu: str
     phase: str
     used: float
@@ -63,49 +59,39 @@ class Load:
 
     @property
     def fits(self) -> bool:
-        """Whether it is below the GPU's memory."""
         return self.used <= self.limit
 
 
 @dataclass(frozen=True)
 class Memory:
-    """All roles, the phases on their GPUs, and what the engines can hold."""
-
     roles: dict[str, RoleMemory]  # actor, critic, reference, engine
     loads: tuple[Load, ...]
     cached_tokens: float  # of one engine
     host_per_node: float  # bytes of host memory, offloaded or asleep
-
-    @property
-    def fits(self) -> bool:
-        """Whether every phase does; `cached_tokens` is judged apart."""
-        return all(load.fits for load in self.loads)
 
 
 def memory(recipe: Recipe, dimensions: Dimensions) -> Memory:
     """Returns the memory of a recipe's roles for the longest rows that it allows."""
     cluster = recipe.cluster
     tokens = recipe.max_model_len * recipe.ppo.micro_batch_size / cluster.ring_attention
-    scored = tokens if cluster.packing else tokens * _longest_response(recipe) / recipe.max_model_len
+    longest = min(max(recipe.max_turn_tokens[role] for role in recipe.train_roles), recipe.max_model_len)
+    scored = tokens if cluster.packing else tokens * longest / recipe.max_model_len
     roles = {"actor": _trained(cluster, dimensions, tokens, scored_tokens=scored, critic=False)}
     if recipe.has_critic:
         roles["critic"] = _trained(cluster, dimensions, tokens, scored_tokens=0, critic=True)
     if recipe.has_reference:
         roles["reference"] = _reference(cluster, dimensions)
-    overhead = recipe.estimate.engine_overhead_gib * GIB
-    roles["engine"] = _engine(cluster, dimensions, overhead)
+    roles["engine"] = _engine(cluster, dimensions, recipe.estimate.engine_overhead_gib * GIB)
+    key_values = roles["engine"].key_values
     return Memory(
         roles=roles,
         loads=_loads(cluster, roles, process=recipe.estimate.process_gib * GIB),
-        cached_tokens=roles["engine"].key_values
-        * cluster.engine_tensor_parallel
-        / dimensions.key_value_bytes,
+        cached_tokens=cluster.engine_tensor_parallel * key_values / dimensions.key_value_bytes,
         host_per_node=_host(cluster, roles, dimensions),
     )
 
 
 def num_trained(cluster: ClusterSettings, dimensions: Dimensions, *, critic: bool) -> int:
-    """Parameters of actor or critic that an optimizer moves."""
     if cluster.lora:
         return dimensions.num_adapter_parameters(cluster.lora.rank)
     return dimensions.num_critic_parameters if critic else dimensions.num_parameters
@@ -115,13 +101,6 @@ def num_frozen(cluster: ClusterSettings, dimensions: Dimensions, *, critic: bool
     """Parameters that only LoRA leaves as they are."""
     whole = dimensions.num_critic_parameters if critic else dimensions.num_parameters
     return whole if cluster.lora else 0
-
-
-def _longest_response(recipe: Recipe) -> int:
-    audit, trained = recipe.audit, recipe.train_roles
-    turns = {Role.PROPOSER: audit.proposer.max_tokens, Role.CHECKER: audit.checker.max_tokens}
-    longest = max(recipe.rollout.max_response_tokens, *(turns.get(role, 0) for role in trained))
-    return min(longest, recipe.max_model_len)
 
 
 def _trained(
@@ -143,11 +122,11 @@ def _trained(
 
 
 def _reference(cluster: ClusterSettings, dimensions: Dimensions) -> RoleMemory:
-    if cluster.zero_stage == 3:  # OpenRLHF shards the reference at stage 3 only
-        live = min(_LIVE, dimensions.num_parameters) * _WEIGHT if cluster.actor_ranks > 1 else 0
-        held = _WEIGHT * dimensions.num_parameters / cluster.actor_ranks
-        return RoleMemory(weights=held, buffers=live)
-    return RoleMemory(weights=_WEIGHT * dimensions.num_parameters)
+    weights = _WEIGHT * dimensions.num_parameters
+    if cluster.zero_stage < 3:  # OpenRLHF shards the reference at stage 3 only
+        return RoleMemory(weights=weights)
+    live = min(_LIVE, dimensions.num_parameters) * _WEIGHT if cluster.actor_ranks > 1 else 0
+    return RoleMemory(weights=weights / cluster.actor_ranks, buffers=live)
 
 
 def _engine(cluster: ClusterSettings, dimensions: Dimensions, overhead: float) -> RoleMemory:
@@ -197,11 +176,7 @@ def _loads(cluster: ClusterSettings, roles: dict[str, RoleMemory], *, process: f
 
 
 def _shared_loads(
-    cluster: ClusterSettings,
-    actor: RoleMemory,
-    critic: RoleMemory,
-    reference: RoleMemory,
-    engine: RoleMemory,
+    cluster: ClusterSettings, actor: RoleMemory, critic: RoleMemory, reference: RoleMemory, engine: RoleMemory
 ) -> tuple[float, float]:
     """Bytes of rollout and of training; OpenRLHF trains critic and actor in turn only with trainer_sleep."""
     resident = actor.weights + critic.weights + reference.weights

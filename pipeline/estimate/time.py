@@ -17,13 +17,10 @@ from pipeline.estimate.dimensions import Dimensions
 from pipeline.estimate.workload import RoleLoad, Workload
 from pipeline.settings.cluster import Colocation
 from pipeline.settings.recipe import Recipe
-from reward.types import Role
 
 
 @dataclass(frozen=True)
 class StepTime:
-    """Seconds of one PPO step."""
-
     rollout_s: float
     scoring_s: float
     training_s: float
@@ -76,18 +73,11 @@ def _rollout(recipe: Recipe, dimensions: Dimensions, role: RoleLoad, *, cached_t
     waves = math.ceil(waiting / at_once)
     read_bytes = 2 * dimensions.num_parameters + at_once * each * dimensions.key_value_bytes
     bandwidth = cluster.engine_tensor_parallel * assumed.gpu_bandwidth_gb_s * 1e9 * assumed.decode_bandwidth
-    longest = min(role.completion_tokens * assumed.longest_over_mean, _limit(recipe, role.role))
+    most = recipe.max_turn_tokens[role.role]
+    longest = min(role.completion_tokens * assumed.longest_over_mean, most)
     # All waves but the last are refilled as sequences end; the last one waits for its longest.
     written = (waves - 1) * role.completion_tokens + longest
     return read_s + written * read_bytes / bandwidth
-
-
-def _limit(recipe: Recipe, role: Role) -> int:
-    return {
-        Role.SOLVER: recipe.rollout.max_response_tokens,
-        Role.PROPOSER: recipe.audit.proposer.max_tokens,
-        Role.CHECKER: recipe.audit.checker.max_tokens,
-    }[role]
 
 
 def _update(recipe: Recipe, dimensions: Dimensions, load: Workload) -> tuple[float, float]:

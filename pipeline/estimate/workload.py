@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from pipeline.data.prepare import MANIFEST_FILE, Manifest
 from pipeline.rows import planned_rows, rows_manifest
 from pipeline.settings.recipe import Recipe
-from reward.roles.prompts import PromptSet, load_prompts
+from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.types import Document, RagQuery, Role
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows and mean lengths of one training set of the paper (Table 1), in words."""
+    """One training set of the paper (Table 1)."""
 
     num_rows: int
-    query_words: float
-    document_words: float  # all documents of a query together
+    words: float  # of a query and all of its documents, on average
 
 
-STEM = Dataset(num_rows=4721, query_words=8.62, document_words=1314.86)
-# 2WikiMultiHopQA and MuSiQue, 4,500 rows each.
-GENERAL = Dataset(num_rows=9000, query_words=(12.87 + 15.85) / 2, document_words=(575.65 + 11_221.72) / 2)
-TABLE1 = {"stem": STEM, "general": GENERAL}
+TABLE1 = {
+    "stem": Dataset(num_rows=4721, words=8.62 + 1314.86),
+    # 2WikiMultiHopQA and MuSiQue, 4,500 rows each.
+    "general": Dataset(num_rows=9000, words=(12.87 + 15.85) / 2 + (575.65 + 11_221.72) / 2),
+}
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,15 @@ class RoleLoad:
 
     @property
     def prompts(self) -> float:
-        """Prompt tokens of a step."""
         return self.requests * self.prompt_tokens
 
     @property
     def completions(self) -> float:
-        """Completion tokens of a step."""
         return self.requests * self.completion_tokens
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Rows of a run and requests of one PPO step."""
-
     num_rows: int
     rows_source: str  # where the number of rows is from
     lengths_source: str  # where the prompts' length is from
@@ -74,14 +70,18 @@ def workload(recipe: Recipe) -> Workload:
     manifest = rows_manifest(recipe)
     num_rows, rows_source = _rows(recipe, manifest)
     prompts, assumed = load_prompts(recipe.audit.prompts), recipe.estimate
+    # Of each role's prompt around an empty query, response and document.
+    empty = Document(id="", text="")
     frames = {
-        role: words * assumed.tokens_per_word for role, words in _words_without_documents(prompts).items()
+        Role.SOLVER: _tokens(prompts.solver(RagQuery(id="", query="", documents=(empty,))), recipe),
+        Role.PROPOSER: _tokens(prompts.proposer(""), recipe),
+        Role.CHECKER: _tokens(prompts.checker([empty], [""]), recipe),
     }
     solver_prompt, lengths_source = _solver_prompt(recipe, manifest, frames[Role.SOLVER])
-    limit = recipe.rollout.max_response_tokens
-    solver = min(assumed.solver_tokens, limit)
-    proposer = min(assumed.proposer_tokens, recipe.audit.proposer.max_tokens)
-    checker = min(assumed.checker_tokens, recipe.audit.checker.max_tokens)
+    most = recipe.max_turn_tokens
+    solver = min(assumed.solver_tokens, most[Role.SOLVER])
+    proposer = min(assumed.proposer_tokens, most[Role.PROPOSER])
+    checker = min(assumed.checker_tokens, most[Role.CHECKER])
     documents = max(solver_prompt - frames[Role.SOLVER], 0.0)
     answers, voters = recipe.answers_per_step, recipe.audit.voters
     return Workload(
@@ -119,21 +119,11 @@ def _solver_prompt(recipe: Recipe, manifest: Manifest | None, frame: float) -> t
     if manifest and manifest.mean_prompt_tokens is not None:
         return manifest.mean_prompt_tokens, f"{recipe.data.path}/{MANIFEST_FILE}"
     if table := recipe.estimate.table1:
-        words = TABLE1[table].query_words + TABLE1[table].document_words
-        tokens = frame + words * recipe.estimate.tokens_per_word
+        tokens = frame + TABLE1[table].words * recipe.estimate.tokens_per_word
         return min(tokens, limit), f"the paper's Table 1, {table}, and the Solver's template"
     return limit / 2, "half of rollout.max_prompt_tokens: no manifest counts them"
 
 
-def _words_without_documents(prompts: PromptSet) -> dict[Role, int]:
-    """Words of each role's prompt around an empty query, response and document."""
-    empty = Document(id="", text="")
-    return {
-        Role.SOLVER: _words(prompts.solver(RagQuery(id="", query="", documents=(empty,)))),
-        Role.PROPOSER: _words(prompts.proposer("")),
-        Role.CHECKER: _words(prompts.checker([empty], [""])),
-    }
-
-
-def _words(messages: list[Message]) -> int:
-    return sum(len(message["content"].split()) for message in messages)
+def _tokens(messages: list[Message], recipe: Recipe) -> float:
+    words = sum(len(message["content"].split()) for message in messages)
+    return words * recipe.estimate.tokens_per_word

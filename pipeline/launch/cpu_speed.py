@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import os
 
-from pipeline.cpu import DTYPE_VARIABLE
-from pipeline.cpu.speed import (
-    ENGINE_THREADS_VARIABLE,
-    CpuDtype,
-    PhaseThreads,
-    bfloat16_is_faster,
-    num_cores,
-    phase_threads,
-)
+from pipeline.cpu import DTYPE_VARIABLE, speed
+from pipeline.cpu.speed import ENGINE_THREADS_VARIABLE, CpuDtype, PhaseThreads
 from pipeline.settings.cluster import Colocation
 from pipeline.settings.recipe import Recipe
 
@@ -20,11 +13,10 @@ _USERS_OWN = "OMP_NUM_THREADS"
 
 
 def dtype_of(recipe: Recipe) -> CpuDtype:
-    """What matrices are multiplied in."""
     wanted = recipe.cluster.cpu_dtype
     if wanted != "auto":
         return wanted
-    return "bfloat16" if bfloat16_is_faster() else "float32"
+    return "bfloat16" if speed.bfloat16_is_faster() else "float32"
 
 
 def threads_of(recipe: Recipe) -> PhaseThreads:
@@ -37,8 +29,8 @@ def threads_of(recipe: Recipe) -> PhaseThreads:
     critic = cluster.critic_ranks if recipe.has_critic else 0
     together = cluster.actor_ranks * (2 if recipe.has_reference else 1) + critic
     in_turn = max(cluster.actor_ranks, critic)
-    return phase_threads(
-        num_cores(),
+    return speed.phase_threads(
+        speed.num_cores(),
         engines=cluster.num_engines,
         # OpenRLHF waits for each model in turn where models share a device.
         scoring=in_turn if cluster.colocate is Colocation.ALL else together,

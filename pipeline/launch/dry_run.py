@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipeline.estimate.memory import GIB, RoleMemory
-from pipeline.estimate.plan import Estimate, estimate
-from pipeline.estimate.without_gpus import host_bytes, needs_no_gpu
+from pipeline.estimate.plan import Estimate, estimate, host_bytes, needs_no_gpu
 from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.rows import rows_file
@@ -39,9 +38,6 @@ def show_plan(recipe: Recipe, folder: Path, *, console: Console | None = None) -
     """Prints the command of a run in `folder` and the estimate; tables on a terminal, columns in a pipe.
 
     Where the run needs no GPU the estimate, which is of GPUs, is one line of what it takes instead.
-
-    Raises:
-        FileNotFoundError, ValueError: as `estimate` does.
     """
     console = console or Console(highlight=False)
     plan = estimate(recipe)
@@ -78,7 +74,6 @@ def _show_warnings(warnings: tuple[str, ...], console: Console) -> None:
 
 
 def command(recipe: Recipe, folder: Path, *, num_rows: int, cuda: bool = True) -> str:
-    """Returns OpenRLHF's command."""
     rows = rows_file(recipe, folder)
     arguments = openrlhf_arguments(recipe, folder, rows=rows, num_rows=num_rows, cuda=cuda)
     return "python -m openrlhf.cli.train_ppo_ray " + shlex.join(arguments)
@@ -95,18 +90,18 @@ def _table(*columns: str, texts: tuple[int, ...] = (0,)) -> Table:
 def _placement(recipe: Recipe) -> Table:
     cluster = recipe.cluster
     table = _table("role", "GPUs", "nodes", "which", texts=(0, 3))
-    engine_gpus = cluster.num_engines * cluster.engine_tensor_parallel
     engines = f"{cluster.num_engines} x {cluster.engine_tensor_parallel}"
-    placed = [("actor", cluster.actor_ranks, ""), ("engines", engine_gpus, engines)]
-    if recipe.has_reference:
-        beside = "beside the actor" if cluster.colocate is Colocation.ACTOR_REF else ""
-        placed.insert(1, ("reference", cluster.actor_ranks, beside))
-    if recipe.has_critic:
-        placed.insert(-1, ("critic", cluster.critic_ranks, ""))
-    if recipe.canary_gpus:
-        placed.append(("canary", recipe.canary_gpus, ""))
-    for role, gpus, which in placed:
-        table.add_row(role, str(gpus), str(-(-gpus // cluster.gpus_per_node)), which)
+    beside = "beside the actor" if cluster.colocate is Colocation.ACTOR_REF else ""
+    placed = {
+        "actor": (cluster.actor_ranks, ""),
+        "reference": (cluster.actor_ranks * recipe.has_reference, beside),
+        "critic": (cluster.critic_ranks * recipe.has_critic, ""),
+        "engines": (cluster.num_engines * cluster.engine_tensor_parallel, engines),
+        "canary": (recipe.canary_gpus, ""),
+    }
+    for role, (gpus, which) in placed.items():
+        if gpus:
+            table.add_row(role, str(gpus), str(-(-gpus // cluster.gpus_per_node)), which)
     total = recipe.num_gpus
     shared = ", shared by all roles" if cluster.colocate is Colocation.ALL else ""
     there = f"of {cluster.num_nodes} x {cluster.gpus_per_node} with {cluster.gpu_memory_gib:g} GiB{shared}"

@@ -33,7 +33,6 @@ class Failure(Settings):
 
 
 def write_failure(folder: Path, error: BaseException) -> None:
-    """Writes what ended the worker into the run's folder."""
     write_atomically(folder / ERROR_FILE, failure_of(error).model_dump_json() + "\n")
 
 
@@ -52,10 +51,8 @@ def failure_of(error: BaseException) -> Failure:
         error, cause = cause, getattr(cause, "cause", None)
     exit_code = getattr(error, "exit_code", 1)
     is_ours = type(error).__module__.partition(".")[0] in _OURS
-    may_pass = (
-        exit_code == 1 and isinstance(error, Exception) and not is_ours and not isinstance(error, _FINAL)
-    )
-    return Failure(message=_message(error), exit_code=exit_code, may_pass=may_pass)
+    is_final = exit_code != 1 or is_ours or not isinstance(error, Exception) or isinstance(error, _FINAL)
+    return Failure(message=_message(error), exit_code=exit_code, may_pass=not is_final)
 
 
 def _message(error: BaseException) -> str:

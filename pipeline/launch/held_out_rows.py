@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline.data.plain import PlainRow
-from pipeline.data.prepare import ROWS_FILE, write_rows
+from pipeline.data.prepare import ROWS_FILE
 from pipeline.data.rows import parse_row
+from pipeline.rows import write_queries
 from pipeline.settings.recipe import Recipe
 from pipeline.training.held_out import HELD_OUT_FOLDER, write_answers
-from reward.roles.prompts import load_prompts
 from reward.types import RagQuery
 
 _SEED = 25  # of the tiny world's draw: another one than measurements before and after a training have
@@ -25,27 +25,11 @@ def held_out_file(recipe: Recipe, folder: Path) -> Path | None:
 
 
 def write_held_out(recipe: Recipe, folder: Path, training_rows: Path) -> None:
-    """Writes the held-out rows of a run, and the answers that are known.
-
-    Args:
-        recipe: The run; without `held_out` nothing is written.
-        folder: Of the run.
-        training_rows: The JSONL that it trains on.
-
-    Raises:
-        ValueError: the file cannot be read, no row fits, or a row is among those that are trained on.
-    """
+    """Writes the held-out rows of a run, if any, and known answers; ValueError where it trains on one."""
     if recipe.held_out is None:
         return
     queries, answers = _rows_of(recipe)
-    write_rows(
-        queries,
-        folder / HELD_OUT_FOLDER,
-        prompts=load_prompts(recipe.audit.prompts),
-        tokenizer_path=recipe.model_path,
-        max_prompt_tokens=recipe.rollout.max_prompt_tokens,
-        source="held out",
-    )
+    write_queries(recipe, queries, folder / HELD_OUT_FOLDER, source="held out")
     write_answers(folder, answers)
     refuse_trained(queries, training_rows)
 

@@ -37,12 +37,7 @@ def demand_token(recipe: Recipe) -> None:
 
 
 def object_store_bytes(recipe: Recipe, have: int | None = None) -> int:
-    """Returns the size of a local Ray's object store: for all rows of a step at their longest.
-
-    Args:
-        recipe: Of the run.
-        have: Bytes of memory, in place of this machine's.
-    """
+    """Returns the size of a local Ray's object store: for all rows of a step at their longest."""
     needed = recipe.rows_per_step * recipe.max_model_len * _BYTES_OF_A_TOKEN
     needed *= 1 + recipe.rollout.max_staleness  # batches that wait
     most = int(_MOST_OF_MEMORY * (usable_memory() if have is None else have))

@@ -63,7 +63,6 @@ def uncounted_gpu(settings: RewardSettings, *, on_gpus: bool) -> str | None:
 
 
 def server_configs(state: RunState, *, address: str, ports: Sequence[int]) -> list[ServerConfig]:
-    """Returns the configuration of each of a run's servers."""
     recipe = state.recipe
     sampler = recipe.reward.sampler or RaySamplerConfig(
         address=address,
@@ -104,11 +103,7 @@ class RewardServerLostError(RuntimeError):
 
 @contextmanager
 def reward_servers(configs: Sequence[ServerConfig], folder: Path) -> Iterator[None]:
-    """Runs the servers until the block ends; they die with this process.
-
-    Raises:
-        RewardServerLostError: one did not start, or ended again and again, which interrupts the block.
-    """
+    """Runs the servers until the block ends; a `RewardServerLostError` interrupts it."""
     with ExitStack() as running, terminable():
         servers = [KeptServer(config, folder / f"reward_server-{i}.json") for i, config in enumerate(configs)]
         for server in servers:
@@ -168,7 +163,6 @@ class KeptServer:
             )
 
     def stop(self) -> None:
-        """Ends it for good."""
         with self._lock:
             self._stopping.set()
         self._process.terminate()

@@ -24,12 +24,6 @@ def start_worker(
     """Starts the worker, which holds the run's lock too: it may outlive this process by some seconds.
 
     Its own children do not get the lock, since `subprocess` closes what it is not asked to pass on.
-
-    Args:
-        module: What `python -m` runs, with the folder as its argument.
-        folder: Of the run.
-        lock: As `only_run_in` gives it.
-        environment: Variables over those of this process.
     """
     with (folder / LOG_FILE).open("ab") as log:
         return subprocess.Popen(
@@ -47,10 +41,6 @@ def only_run_in(folder: Path, command: str = "march train") -> Iterator[IO[str]]
     """Holds the run's lock, until this process and the worker have closed it.
 
     A worker whose command was killed is waited for, so that whoever starts killed runs again can.
-
-    Args:
-        folder: Of the run.
-        command: What runs in it, for the message.
 
     Raises:
         ValueError: another command has the lock, or its worker does not end.

@@ -21,12 +21,7 @@ from pipeline.launch.build_locks import drop_stale_locks, extensions_folder
 from pipeline.launch.cpu_speed import for_cpus, threads_of
 from pipeline.launch.openrlhf_args import openrlhf_arguments
 from pipeline.launch.ray_start import demand_token, start_ray
-from pipeline.launch.reward_servers import (
-    held_ports,
-    registry_name,
-    reward_servers,
-    server_configs,
-)
+from pipeline.launch.reward_servers import held_ports, registry_name, reward_servers, server_configs
 from pipeline.record.run import RunState
 from pipeline.rows import num_steps
 from pipeline.training.trainer_settings import SETTINGS_VARIABLE, Batching, TrainerSettings

@@ -11,7 +11,6 @@ from pipeline.artifacts.address import Artifact
 from pipeline.artifacts.backend import Advance, CorruptError, no_progress
 from pipeline.artifacts.manifest import MODEL
 from pipeline.artifacts.store import ArtifactStore
-from pipeline.data.prepare import Manifest as DataManifest
 from pipeline.data.prepare import read_manifest as read_data_manifest
 from pipeline.evaluate.results import read_manifest as read_evaluation
 from pipeline.lineage.record import DataRecord, EvaluationRecord, Lineage, ModelRecord, read_surroundings
@@ -30,7 +29,7 @@ def collect(run_dir: Path, *, parent: str | None = None, weights: str | None = N
     """The record of a run.
 
     Args:
-        run_dir: The run's folder.
+        run_dir: Its folder.
         parent: Digest of the lineage of the model that it started from.
         weights: Digest of its own weights, where that is known; else their files are read.
 
@@ -41,12 +40,22 @@ def collect(run_dir: Path, *, parent: str | None = None, weights: str | None = N
     data, steps = read_data_manifest(state.rows.parent), read_steps(run_dir)
     result = _result(run_dir)
     prompts = {"roles": load_prompts(state.recipe.audit.prompts).digest}
+    rows = (
+        None
+        if data is None
+        else DataRecord(
+            source=data.source,
+            num_rows=data.num_rows,
+            rows_sha256=data.rows_sha256,
+            inputs={one.name: one.sha256 for one in data.inputs},
+        )
+    )
     return Lineage(
         run=run_dir.resolve().name,
         recipe_name=state.recipe.name,
         recipe_digest=state.recipe_digest,
         recipe=state.recipe.model_dump(mode="json"),
-        data=_data(data) if data else None,
+        data=rows,
         parent=_model(state.recipe.model, Path(state.recipe.model_path), lineage=parent),
         model=_model(model.name, model, weights=weights) if model else None,
         seed=state.recipe.seed,
@@ -66,24 +75,11 @@ def model_folder(run_dir: Path) -> Path | None:
 
 
 def read_state(run_dir: Path) -> RunState:
-    """What a run wrote down when it started.
-
-    Raises:
-        FileNotFoundError: the folder holds no run.
-    """
+    """What a run wrote down when it started; FileNotFoundError where the folder holds none."""
     path = run_dir / RUN_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; give the folder of a training run")
     return RunState.model_validate_json(path.read_text())
-
-
-def _data(manifest: DataManifest) -> DataRecord:
-    return DataRecord(
-        source=manifest.source,
-        num_rows=manifest.num_rows,
-        rows_sha256=manifest.rows_sha256,
-        inputs={one.name: one.sha256 for one in manifest.inputs},
-    )
 
 
 def _model(name: str, folder: Path, *, weights: str | None = None, lineage: str | None = None) -> ModelRecord:
@@ -93,15 +89,7 @@ def _model(name: str, folder: Path, *, weights: str | None = None, lineage: str 
 
 
 def evaluation_record(folder: Path, artifact: str) -> EvaluationRecord:
-    """The figures of a whole evaluation.
-
-    Args:
-        folder: Of the evaluation.
-        artifact: Digest of its manifest in the store.
-
-    Raises:
-        FileNotFoundError: the folder holds none.
-    """
+    """The figures of a whole evaluation; `artifact` is the digest of its manifest in the store."""
     manifest = read_evaluation(folder)
     primary = {name: one.primary for name, one in manifest.benchmarks.items()}
     return EvaluationRecord(
@@ -155,11 +143,7 @@ def publish_run(
         for one in evaluations
     ]
     return publish_record(
-        store,
-        lineage,
-        model=model.digest,
-        rows=data.digest if data else None,
-        evaluations=found,
+        store, lineage, model=model.digest, rows=data.digest if data else None, evaluations=found
     )
 
 
@@ -171,18 +155,7 @@ def publish_record(
     rows: str | None = None,
     evaluations: Sequence[EvaluationRecord] = (),
 ) -> str:
-    """Publishes a record, which keeps what it names in the store; returns its digest.
-
-    Args:
-        store: Where.
-        lineage: Of a finished run.
-        model: Manifest of its weights.
-        rows: Manifest of its rows.
-        evaluations: Of its weights, in the store.
-
-    Raises:
-        ValueError: something that is named is not in the store.
-    """
+    """Publishes the record of a finished run, which keeps what it names in the store; returns its digest."""
     assert lineage.model is not None, "the run is finished"
     changes: dict[str, object] = {
         "model": lineage.model.model_copy(update={"artifact": model}),
@@ -197,22 +170,14 @@ def publish_record(
 
 
 def link_run(store: ArtifactStore, run_dir: Path, digest: str) -> None:
-    """Names the lineage of a run in MLflow, where its page is kept too; gc keeps what a run there names.
-
-    Raises:
-        ValueError: the run or MLflow's server cannot be reached.
-    """
+    """Names the lineage of a run in MLflow, where its page is kept too; gc keeps what a run there names."""
     state = read_state(run_dir)
     page = render_html(tree_of(read_lineage(store, digest)))
     link_lineage(state.tracking_uri, state.mlflow_run_id, address=Artifact(store, digest).address, page=page)
 
 
 def read_lineage(store: ArtifactStore, digest: str) -> Lineage:
-    """The record of a manifest.
-
-    Raises:
-        ValueError: the manifest is of something else.
-    """
+    """The record of a manifest; ValueError for one of another kind."""
     manifest = store.manifest(digest)
     if manifest.kind != LINEAGE:
         raise ValueError(

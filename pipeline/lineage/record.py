@@ -42,8 +42,6 @@ class Surroundings(Record):
 
 
 class DataRecord(Record):
-    """The rows that were trained on."""
-
     source: str
     num_rows: int
     rows_sha256: str = Field(
@@ -54,8 +52,6 @@ class DataRecord(Record):
 
 
 class ModelRecord(Record):
-    """Weights."""
-
     name: str = Field(description="Folder or name, as the recipe or the run has it.")
     weights_sha256: str | None = Field(
         default=None, description="None of a model that is not on this machine."
@@ -66,8 +62,6 @@ class ModelRecord(Record):
 
 
 class EvaluationRecord(Record):
-    """Figures of the model."""
-
     model: str
     judge: str | None
     settings_sha256: str
@@ -83,8 +77,6 @@ class EvaluationRecord(Record):
 
 
 class Lineage(Record):
-    """What made a model."""
-
     run: str = Field(description="Name of the run.")
     recipe_name: str
     recipe_digest: str
@@ -126,11 +118,7 @@ def read_surroundings(run_dir: Path) -> tuple[Surroundings, ...]:
 
 
 def look_around(source: Path = _SOURCE) -> Surroundings:
-    """What this process runs in.
-
-    Args:
-        source: The checkout that the code is from.
-    """
+    """What this process runs in; `source` is the checkout that the code is from."""
     commit = _git(source, "rev-parse", "HEAD")
     status = _git(source, "status", "--porcelain") if commit else None
     diff = _git(source, "diff", "HEAD") if status else None
@@ -150,21 +138,19 @@ def _git(source: Path, *arguments: str) -> str | None:
     """What git says; None without git or a checkout of our own (not one that we were installed inside)."""
     if not (source / ".git").exists():
         return None
+    return _said("git", "-C", str(source), *arguments)
+
+
+def _said(*command: str) -> str | None:
+    """What a command prints; None where it is not there, hangs or fails."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(source), *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=60,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
 
 
 def version_of(package: str) -> str | None:
-    """A package's installed version."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -178,14 +164,6 @@ def _hardware() -> dict[str, str]:
         "cores": str(len(os.sched_getaffinity(0))),
         "memory_gib": f"{pages * page / 2**30:.0f}",
     }
-    return found | ({"gpus": gpus} if (gpus := _gpus()) else {})
-
-
-def _gpus() -> str | None:
-    """Names of the GPUs, without loading torch."""
-    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=30)
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return None
-    return ", ".join(done.stdout.split("\n")).strip(", ") if done.returncode == 0 else None
+    names = _said("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")  # without loading torch
+    gpus = ", ".join((names or "").split("\n")).strip(", ")
+    return found | ({"gpus": gpus} if gpus else {})

@@ -25,8 +25,6 @@ RECIPE_FILE = "recipe.yaml"
 
 @dataclass(frozen=True)
 class Node:
-    """A line of the tree and what is below it."""
-
     label: str
     value: str = ""
     below: tuple[Node, ...] = ()
@@ -45,12 +43,10 @@ def node_of(label: str, record: Record, *more: Node) -> Node:
 
 
 def leaf(label: str, value: str | None) -> Node:
-    """A line that may be missing."""
     return Node(label, value or NOT_RECORDED)
 
 
 def as_rich(node: Node) -> Tree:
-    """The same for a terminal."""
     tree = Tree(Text.assemble((printable(node.label), "bold"), " ", (printable(node.value), "cyan")))
     for one in node.below:
         tree.add(as_rich(one))
@@ -81,7 +77,6 @@ def _text(value: object) -> str:
 
 
 def write_recipe(lineage: Lineage, folder: Path) -> Path:
-    """Writes the recipe as it was merged."""
     import yaml
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -50,29 +50,22 @@ class Origin(Record):
 
     @property
     def short_source(self) -> str:
-        """Where it came from, in a few words."""
         at = f"@{self.version[:12]}" if self.source == "hub" and self.version else ""
         equals = f"=={self.version}" if self.source == "wheel" else ""
         return f"{self.source}: {self.location}{at}{equals}"
 
 
 def now() -> str:
-    """The time of an origin."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def cache_folder() -> Path:
-    """Where fetched models are kept."""
     given = os.environ.get(ENVIRONMENT)
     return Path(given).expanduser() if given else user_cache() / "models"
 
 
 def check_name(name: str) -> str:
-    """The name, if the cache can have a folder of it.
-
-    Raises:
-        ValueError: it cannot.
-    """
+    """The name; ValueError where the cache cannot have a folder of it."""
     if not _NAME.fullmatch(name):
         raise ValueError(
             f"{name!r} cannot name a model; give letters, digits, dots and dashes, and its files by --from"
@@ -92,11 +85,7 @@ def cached(name: str) -> Path | None:
 
 
 def require_model(name: str) -> None:
-    """Refuses a known model that is not fetched, and a folder without a model. Looks nothing up in a hub.
-
-    Raises:
-        FileNotFoundError: it is not in the cache, or not whole; or the folder has no config.json.
-    """
+    """FileNotFoundError for a known model that is not fetched, and a folder without one; asks no hub."""
     folder = cached(name)
     if folder is not None and read_origin(folder) is None:
         raise FileNotFoundError(
@@ -110,16 +99,11 @@ def require_model(name: str) -> None:
 
 
 def origin_file(folder: Path) -> Path:
-    """The file that says what a folder's model came from."""
     return folder.with_name(folder.name + _RECORD)
 
 
 def read_origin(folder: Path) -> Origin | None:
-    """What a folder's model came from; None where nobody wrote it down.
-
-    Raises:
-        ValueError: the record is damaged.
-    """
+    """What a folder's model came from; None where nobody wrote it down. ValueError where it is damaged."""
     path = origin_file(folder)
     if not path.is_file():
         return None
@@ -132,7 +116,6 @@ def read_origin(folder: Path) -> Origin | None:
 
 
 def fetched() -> list[Origin]:
-    """The models of the cache, by name."""
     names = sorted(path.name.removesuffix(_RECORD) for path in cache_folder().glob(f"*{_RECORD}"))
     return [origin for name in names if (origin := read_origin(cache_folder() / name)) is not None]
 
@@ -149,9 +132,7 @@ def damaged_files(folder: Path, origin: Origin) -> list[str]:
 def keep(name: str, fill: Callable[[Path], Origin]) -> Path:
     """Puts a model into the cache, or replaces the one of its name; never half of one.
 
-    Args:
-        name: Of the model.
-        fill: Writes the files into the empty folder that it is given and says what they are.
+    `fill` writes the files into the empty folder that it is given and says what they are.
     """
     target = cache_folder() / check_name(name)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -170,11 +151,7 @@ def keep(name: str, fill: Callable[[Path], Origin]) -> Path:
 
 
 def forget(name: str) -> Path:
-    """Removes a model from the cache.
-
-    Raises:
-        FileNotFoundError: it is not there.
-    """
+    """Removes a model from the cache; FileNotFoundError where it is not there."""
     folder = cache_folder() / check_name(name)
     if not origin_file(folder).is_file():
         raise FileNotFoundError(f"{name!r} is not in {cache_folder()}; `march base-model list` says what is")

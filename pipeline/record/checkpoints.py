@@ -10,6 +10,7 @@ goes by that.
 
 from __future__ import annotations
 
+import re
 import shutil
 from enum import StrEnum
 from pathlib import Path
@@ -24,16 +25,12 @@ _TO_EVALUATE = "_hf"  # ends the name of a model that is saved beside a step's c
 
 
 class Mark(StrEnum):
-    """What a roll-back says of a checkpoint."""
-
     NONE = "none"
     GOOD = "good"  # a guard has ended the run here
     REJECTED = "rejected"  # written after the good one: not to be used
 
 
 class Manifest(Settings):
-    """What is written beside a checkpoint once it is whole."""
-
     global_step: int
     quiet: bool = Field(
         default=False, description="Whether answers of these weights left all guards that act within limits."
@@ -74,18 +71,16 @@ def roll_back(folder: Path) -> int:
 
 def prepare_resume(folder: Path) -> int:
     """Points all models to the newest usable checkpoint, removes later parts, returns its step or 0."""
-    steps = completed_steps(folder)
-    newest = steps[-1] if steps else 0
+    newest = max(completed_steps(folder), default=0)
     for manifest in folder.glob("global_step*.json"):
-        if int(manifest.stem.removeprefix("global_step")) > newest:
+        if _step_of(manifest) > newest:
             manifest.unlink()  # or it would confirm a part of the step when that is taken again
-    for model in folder.glob(f"global_step*{_TO_EVALUATE}"):
-        if int(model.name.removeprefix("global_step").removesuffix(_TO_EVALUATE)) > newest:
-            shutil.rmtree(model)  # perhaps a part
-    for model in (folder / name for name in MODEL_FOLDERS if (folder / name).is_dir()):
-        for part in model.glob("global_step*"):
-            if int(part.name.removeprefix("global_step")) > newest:
-                shutil.rmtree(part)
+    models = _models(folder)
+    parts = (part for model in models for part in model.glob("global_step*"))
+    for part in (*folder.glob(f"global_step*{_TO_EVALUATE}"), *parts):
+        if _step_of(part) > newest:
+            shutil.rmtree(part)
+    for model in models:
         if newest:
             write_atomically(model / "latest", f"global_step{newest}")
         else:
@@ -105,8 +100,16 @@ def keep_model_of(folder: Path, step: int | None) -> None:
             shutil.rmtree(model)
 
 
+def _step_of(path: Path) -> int:
+    return int(re.sub(r"\D", "", path.name))
+
+
+def _models(folder: Path) -> list[Path]:
+    return [folder / name for name in MODEL_FOLDERS if (folder / name).is_dir()]
+
+
 def _whole(folder: Path) -> list[Manifest]:
-    models = [folder / name for name in MODEL_FOLDERS if (folder / name).is_dir()]
+    models = _models(folder)
     found = (Manifest.model_validate_json(path.read_text()) for path in folder.glob("global_step*.json"))
     whole = [
         manifest

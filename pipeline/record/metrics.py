@@ -59,7 +59,6 @@ class Stopwatch:
         self._total_s += time.perf_counter() - self._start
 
     def take(self) -> float:
-        """Returns the seconds since the last time they were taken."""
         taken, self._total_s = self._total_s, 0.0
         return taken
 
@@ -83,24 +82,20 @@ def audit_metrics(records: Sequence[RolloutRecord]) -> dict[str, float]:
     claims = [claim for verdict in verdicts for claim in verdict.voted_claims]
     decided = [claim for claim in claims if claim.state is not ClaimState.FAILED]
     rewards = [verdict.reward for verdict in verdicts if verdict.reward is not None]
+    spare = [turns for record in records for turns in record.spare_turns.values()]
+    without_claims = [one for one in verdicts if one.reason == Reason.REFUTED_WITHOUT_CLAIMS]
+    errors = [claim for claim in decided if claim.state is not ClaimState.SUPPORTED]
     metrics = {f"audit/{outcome.value.lower()}_rate": outcomes[outcome] / total for outcome in Outcome}
     metrics |= {
-        "audit/refuted_without_claims_rate": sum(
-            verdict.reason == Reason.REFUTED_WITHOUT_CLAIMS for verdict in verdicts
-        )
-        / total,
+        "audit/refuted_without_claims_rate": len(without_claims) / total,
         "audit/says_less_rate": sum(record.says_less for record in records) / total,
         "audit/mentions_per_answer": mentions / total,
         "audit/claims_per_answer": len(claims) / total,
         "audit/uncovered_rate": sum(len(verdict.uncovered) for verdict in verdicts) / max(mentions, 1),
         "audit/dropped_claims_per_answer": sum(verdict.num_dropped_claims for verdict in verdicts) / total,
-        "audit/errors_per_claim": sum(claim.state is not ClaimState.SUPPORTED for claim in decided)
-        / max(len(decided), 1),
+        "audit/errors_per_claim": len(errors) / max(len(decided), 1),
         "audit/checker_turns_per_answer": sum(record.num_checker_turns for record in records) / total,
-        "audit/turns_left_out_per_answer": sum(
-            len(turns) for record in records for turns in record.spare_turns.values()
-        )
-        / total,
+        "audit/turns_left_out_per_answer": sum(map(len, spare)) / total,
         "audit/vote_entropy": sum(claim.entropy for claim in claims) / max(len(claims), 1),
         "audit/seconds_per_answer": sum(record.audit_s for record in records) / total,
     }
@@ -163,11 +158,6 @@ def step_metrics(
     shared out by the seconds that answers spent in the one and in the other. `time/own_share` is what the
     trainer spent in our code (experience outside the models, records) of the step. `time/canary_s`,
     the wait for the canary after the update, is in neither.
-
-    Args:
-        status: OpenRLHF's figures.
-        rollout: Those of `rollout_metrics`.
-        own_s: Seconds of the trainer in our own code.
     """
     named = {name: float(status[key]) for key, name in STATUS_NAMES.items() if key in status}
     metrics = {name: value for name, value in named.items() if math.isfinite(value)}
@@ -189,10 +179,7 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
     """
     trained = torch.cat([batch.action_mask.any(dim=-1) for batch in batches])  # (N,)
     prefix = role.value
-    counts = {
-        f"{prefix}/num_trained": float(trained.sum()),
-        f"{prefix}/num_masked": float((~trained).sum()),
-    }
+    counts = {f"{prefix}/num_trained": float(trained.sum()), f"{prefix}/num_masked": float((~trained).sum())}
     if not trained.any():
         return counts
     per_row = {
@@ -205,14 +192,17 @@ def role_metrics(role: Role, batches: Sequence[Experience]) -> dict[str, float]:
     if batches[0].rollout_log_probs is not None:
         metrics[f"{prefix}/sampler_gap"] = sampler_gap(batches)
     masks = torch.cat([batch.action_mask.flatten() for batch in batches]).bool()
-    for name, tensors in _per_token(batches).items():
+    has_critic = batches[0].values is not None
+    per_token = {"advantage": [batch.advantages for batch in batches]}  # each (B, A)
+    per_token |= {"value": [batch.values for batch in batches]} if has_critic else {}
+    for name, tensors in per_token.items():
         values = torch.cat([tensor.float().flatten() for tensor in tensors])[masks]
         metrics[f"{prefix}/{name}_mean"] = float(values.mean())
         metrics[f"{prefix}/{name}_std"] = float(values.std(unbiased=False))
     # Estimated from the sampled tokens, so it costs no pass over the vocabulary.
     sampled = torch.cat([batch.action_log_probs.float().flatten() for batch in batches])[masks]
     metrics[f"{prefix}/entropy"] = -float(sampled.mean())
-    if batches[0].values is not None:
+    if has_critic:
         errors = [(batch.returns - batch.values).float().flatten() for batch in batches]
         metrics[f"{prefix}/value_error"] = float(torch.cat(errors)[masks].square().mean())
     return counts | metrics
@@ -225,14 +215,6 @@ def sampler_gap(batches: Sequence[Experience]) -> float:
         for batch in batches
     ]
     return float(torch.cat(gaps).float().mean())
-
-
-def _per_token(batches: Sequence[Experience]) -> dict[str, list[torch.Tensor]]:
-    """(B, A) tensors of each micro-batch, by name; the critic's only if there is one."""
-    tensors = {"advantage": [batch.advantages for batch in batches]}
-    if batches[0].values is not None:
-        tensors["value"] = [batch.values for batch in batches]
-    return tensors
 
 
 def group_metrics(role: Role, batches: Sequence[Experience], group_size: int) -> dict[str, float]:

@@ -29,7 +29,6 @@ _METADATA = b"march"
 
 
 def rollouts_file(run_dir: Path, step: int) -> Path:
-    """Returns where the rollouts of a step are."""
     return run_dir / ROLLOUTS_FOLDER / f"step-{step:06d}.parquet"
 
 
@@ -42,7 +41,6 @@ def drop_rollouts_after(run_dir: Path, step: int) -> None:
 
 
 def write_rollouts(path: Path, rows: Sequence[RolloutRow], *, step: int) -> None:
-    """Writes the answers of a step."""
     import pyarrow
     from pyarrow.parquet import write_table
 
@@ -63,7 +61,7 @@ def read_rollouts(path: Path, *, places: Collection[int] | None = None) -> list[
     """
     documents: dict[Any, Any] = {}  # by their digest
     rows = []
-    for number, cells in enumerate(_read(path, places=places), start=1):
+    for number, cells in enumerate(read_columns(path, places=places), start=1):
         digest = cells.get("documents_sha256")
         if cells.get("documents") is not None:
             documents[digest] = cells["documents"]
@@ -78,18 +76,7 @@ def read_rollouts(path: Path, *, places: Collection[int] | None = None) -> list[
     return rows
 
 
-def read_columns(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns some columns of a file, as nested dicts; "verdict.outcome" is one field of a struct.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is no whole Parquet file, of a newer schema, or lacks a column.
-    """
-    return _read(path, columns=columns)
-
-
 def rollout_schema() -> pyarrow.Schema:
-    """Returns the columns of a file."""
     import pyarrow
 
     fields = [(name, _arrow_type(field.annotation)) for name, field in RolloutRow.model_fields.items()]
@@ -99,9 +86,15 @@ def rollout_schema() -> pyarrow.Schema:
 _FIX = "copy the file again, or train the step again"
 
 
-def _read(
-    path: Path, *, columns: Sequence[str] | None = None, places: Collection[int] | None = None
+def read_columns(
+    path: Path, columns: Sequence[str] | None = None, *, places: Collection[int] | None = None
 ) -> list[dict[str, Any]]:
+    """Returns some columns or places of a file, as nested dicts; "verdict.outcome" is one field of a struct.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no whole Parquet file, of a newer schema, or lacks a column.
+    """
     with _parquet(path) as file:
         about = json.loads((file.schema_arrow.metadata or {}).get(_METADATA, b"{}"))
         version = about.get("schema_version")

@@ -22,8 +22,6 @@ class OracleJudgement(Record):
 
 
 class RolloutRecord(Record):
-    """What one answer brought beside its tokens."""
-
     query_id: str
     response: str
     verdict: Verdict

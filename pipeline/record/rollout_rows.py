@@ -6,19 +6,6 @@ structs, so that any reader of Parquet can ask it:
 
     duckdb -c "SELECT step, verdict.outcome, count(*) FROM 'runs/NAME/rollouts/*.parquet' GROUP BY ALL"
 
-    column             what it holds
-    step, place        the PPO step, and the answer's place among the answers of the step, from 1
-    query_id, query    what was asked
-    document_ids       ids of the documents that the Solver was given
-    documents_sha256   names the set of documents; equal in all answers to the same documents
-    documents          id, title and text of each, once a file: at the first of the answers that share them
-    response           what the Solver answered
-    verdict            `reward.types.Verdict`: outcome, reward, reason, claims with every vote, ...
-    oracle             `pipeline.record.rollout_record.OracleJudgement` where the truth is known
-    turns              `RolloutTurn`: role, lengths, weights version, trained or masked, reward, advantage
-    num_checker_turns  voters whose tokens came back
-    audit_s            seconds from the finished answer to its verdict
-
 `SCHEMA_VERSION` is in each file's metadata under `march`, beside the step and the number of its answers;
 it grows when a column changes its name or meaning. Token ids are left out: they are the policy's, and large.
 """
@@ -61,31 +48,23 @@ class RolloutTurn(Record):
 
 
 class RolloutRow(Record):
-    """One answer of one step."""
-
     step: int = Field(ge=1)
-    place: int = Field(ge=1)
+    place: int = Field(ge=1)  # among the answers of the step
     query_id: str
     query: str
-    document_ids: tuple[str, ...]
-    documents_sha256: str
-    documents: tuple[Document, ...] | None = None
+    document_ids: tuple[str, ...]  # of those that the Solver was given
+    documents_sha256: str  # names the set of them; equal in all answers to the same documents
+    documents: tuple[Document, ...] | None = None  # once a file: at the first of the answers that share them
     response: str
     verdict: Verdict
     oracle: OracleJudgement | None = None
     turns: tuple[RolloutTurn, ...] = ()
-    num_checker_turns: int = 0
-    audit_s: float = 0.0
-
-    def turn(self, role: Role) -> RolloutTurn | None:
-        """The first turn of a role."""
-        return next((turn for turn in self.turns if turn.role is role), None)
+    num_checker_turns: int = 0  # voters whose tokens came back
+    audit_s: float = 0.0  # from the finished answer to its verdict
 
 
 @dataclass(frozen=True)
 class TrainedAnswer:
-    """An answer as the trainer holds it."""
-
     label: str  # the `RagQuery`, as JSON
     record: RolloutRecord
     turns: Sequence[RolloutTurn]

@@ -18,8 +18,6 @@ RESTARTS_TAG = "march.restarts"  # how often a command has gone on by itself, an
 
 
 class Status(Settings):
-    """How a run goes, and the tags that say more of it."""
-
     status: str = Field(description="RUNNING, FINISHED, FAILED or KILLED.")
     tags: dict[str, str] = Field(default_factory=dict)
     timestamp: int = Field(description="Since when, in milliseconds.")
@@ -37,7 +35,6 @@ def note_status(folder: Path, status: str, tags: dict[str, str] | None = None) -
 
 
 def read_status(folder: Path) -> Status | None:
-    """Returns how a run goes, if that was noted."""
     path = folder / STATUS_FILE
     return Status.model_validate_json(path.read_text()) if path.is_file() else None
 

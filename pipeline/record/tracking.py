@@ -44,7 +44,6 @@ class Sent(Settings):
 
 
 def read_sent(run_dir: Path) -> Sent:
-    """Returns how much of a run MLflow has."""
     path = run_dir / SENT_FILE
     return Sent.model_validate_json(path.read_text()) if path.is_file() else Sent()
 
@@ -88,7 +87,6 @@ class StepLog:
         self.append(step, metrics | {KEPT: float(len(answers))})
 
     def append(self, step: int, metrics: dict[str, float]) -> None:
-        """Appends the figures of a step."""
         self._last = max(time.time_ns() // 1_000_000, self._last + 1)  # later, though the clock is put back
         line = {"step": step, TIMESTAMP: self._last, **metrics}
         with (self.run_dir / STEPS_FILE).open("a") as file:
@@ -97,11 +95,7 @@ class StepLog:
 
 @contextmanager
 def reached(tracking_uri: str, what: str, *, fix: str) -> Iterator[Any]:
-    """MLflow's client, whose error becomes a line.
-
-    Raises:
-        ValueError: it cannot be reached, or refuses what it is asked for.
-    """
+    """MLflow's client; a ValueError of one line where it cannot be reached, or refuses."""
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
@@ -139,11 +133,7 @@ def start_mlflow_run(
 
 
 def refuse_shared_sqlite(tracking_uri: str) -> None:
-    """Refuses an SQLite file on a network file system, whose locks do not keep two writers apart.
-
-    Raises:
-        ValueError: it is one.
-    """
+    """Raises ValueError for an SQLite file on a network: its locks do not keep two writers apart."""
     scheme, separator, name = tracking_uri.partition(":///")
     if not separator or not scheme.startswith("sqlite"):
         return
@@ -162,7 +152,6 @@ def refuse_shared_sqlite(tracking_uri: str) -> None:
 
 
 def finish_mlflow_run(tracking_uri: str, run_id: str, *, status: str, artifacts: Sequence[Path] = ()) -> None:
-    """Uploads artifacts and ends the run as FINISHED or FAILED."""
     with reached(tracking_uri, f"run {run_id}", fix="start its server") as client:
         for path in artifacts:
             client.log_artifact(run_id, str(path))
@@ -170,11 +159,7 @@ def finish_mlflow_run(tracking_uri: str, run_id: str, *, status: str, artifacts:
 
 
 def link_lineage(tracking_uri: str, run_id: str, *, address: str, page: str) -> None:
-    """Names a run's lineage in its tags, and keeps the page that shows it among its artifacts.
-
-    Raises:
-        ValueError: the run or the server cannot be reached.
-    """
+    """Names a run's lineage in its tags, and keeps the page that shows it among its artifacts."""
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
     with reached(tracking_uri, f"run {run_id}", fix="the same command tries again") as client:
         client.set_tag(run_id, LINEAGE_RUN_TAG, address)

@@ -32,8 +32,6 @@ class LoraSettings(Settings):
 
 
 class ClusterSettings(Settings):
-    """What runs where."""
-
     ray_address: str = Field(
         default="local",
         description='"local" starts Ray on this machine and stops it at the end; "auto" joins a cluster.',

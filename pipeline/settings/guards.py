@@ -1,4 +1,7 @@
-"""The settings of a run's guards; which figure each follows, and how, is in `pipeline.training.guards`."""
+"""The settings of what watches a run: its guards and its canary.
+
+Which figure each guard follows, and how, is in `pipeline.training.guards`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from reward.config import Settings
+from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig, Settings
 
 
 class GuardAction(StrEnum):
@@ -19,38 +22,28 @@ class GuardAction(StrEnum):
 
 
 class Guard(Settings):
-    """One guard."""
-
     limit: float = Field(gt=0, allow_inf_nan=False)
     patience: int = Field(default=5, ge=1, description="Steps in a row over the limit before it acts.")
     action: GuardAction = GuardAction.WARN
 
 
 class NoClaimsGuard(Guard):
-    """Answers without a number to check."""
-
     limit: float = Field(default=0.5, gt=0, lt=1, description="Largest share of a step's answers.")
 
 
 class UnscoredGuard(Guard):
-    """Audits that failed."""
-
     limit: float = Field(
         default=0.2, gt=0, lt=1, description="Largest share of a step's answers, below max_unscored_rate."
     )
 
 
 class CanaryGuard(Guard):
-    """What only the live Checker supports."""
-
     limit: float = Field(
         default=0.3, gt=0, lt=1, description="Largest gap of the support rates, live less frozen."
     )
 
 
 class KlGuard(Guard):
-    """A policy far from its start."""
-
     limit: float = Field(
         default=1.0,
         gt=0,
@@ -60,8 +53,6 @@ class KlGuard(Guard):
 
 
 class LengthGuard(Guard):
-    """The Solver's answers shrink."""
-
     limit: float = Field(
         default=0.3, gt=0, lt=1, description="Smallest share of the first steps' mean length in tokens."
     )
@@ -69,8 +60,6 @@ class LengthGuard(Guard):
 
 
 class GrowthGuard(Guard):
-    """The Solver's answers grow."""
-
     limit: float = Field(
         default=3.0,
         gt=1,
@@ -118,3 +107,41 @@ class GuardSettings(Settings):
         """The six that follow a figure over the steps, without those that are off."""
         of_fields = ((name, getattr(self, name)) for name in type(self).model_fields)
         return {name: guard for name, guard in of_fields if isinstance(guard, Guard)}
+
+
+class CanarySettings(Settings):
+    """The canary, a frozen Checker beside the live one."""
+
+    answers: int = Field(default=8, ge=0, description="Of a step, checked a second time; 0 switches it off.")
+    base_url: str | None = Field(
+        default=None,
+        description="An OpenAI-compatible server, e.g. http://host:8000/v1; left out, the initial policy in "
+        "an engine of its own, which takes one more GPU.",
+    )
+    model_name: str | None = Field(default=None, description="The model's name on that server.")
+    timeout_s: float = Field(
+        default=120.0, gt=0, description="Longest that a step waits for it after its update."
+    )
+
+    @model_validator(mode="after")
+    def _a_server_has_a_model(self) -> Self:
+        if (self.base_url is None) != (self.model_name is None):
+            names = ("base_url", "model_name")
+            given, missing = names[::-1] if self.base_url is None else names
+            raise ValueError(
+                f"{given}: given without {missing}; give both, or neither for the initial policy"
+            )
+        if self.base_url and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url: {self.base_url!r} is no address; write http://host:port/v1")
+        return self
+
+    def sampler(self, *, model: str, max_model_len: int, seed: int) -> SamplerConfig | None:
+        if not self.answers:
+            return None
+        if self.base_url and self.model_name:
+            return OpenAISamplerConfig(
+                base_urls=(self.base_url,), model=self.model_name, timeout_s=self.timeout_s
+            )
+        return LocalSamplerConfig(
+            model=model, max_model_len=max_model_len, seed=seed, timeout_s=self.timeout_s
+        )

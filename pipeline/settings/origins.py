@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pipeline.settings.recipe import load_recipe
@@ -16,26 +15,19 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class Setting:
-    """One leaf of a recipe's tree."""
-
     key: str  # dotted, as `--set` takes it
     value: Any  # as JSON has it
     origin: str  # "--set", a file, "recipe NAME", "preset NAME" or "default"
 
 
 def settings_with_origins(name_or_path: str, overrides: Sequence[str] = ()) -> list[Setting]:
-    """Returns every setting of a recipe, in the order of the tree.
-
-    Args:
-        name_or_path: Which recipe.
-        overrides: `dotted.key=yaml value`.
-
-    Raises:
-        FileNotFoundError, ValueError: as `pipeline.settings.recipe.load_recipe` does.
-    """
+    """Returns every setting of a recipe, in the order of the tree; raises as `load_recipe` does."""
     recipe = load_recipe(name_or_path, list(overrides))
-    said = layers(recipe_file(name_or_path))
-    weakest_first = [(_name_of(file), tree) for file, tree in said] + [("--set", assign({}, overrides))]
+    weakest_first = [
+        (f"recipe {file.stem}" if file.resolve().parent == RECIPES else str(file), tree)
+        for file, tree in layers(recipe_file(name_or_path))
+    ]
+    weakest_first.append(("--set", assign({}, overrides)))
     if recipe.preset is not None:
         weakest_first.insert(0, (f"preset {recipe.preset}", preset_layer(recipe.preset)))
     strongest_first = weakest_first[::-1]
@@ -43,10 +35,6 @@ def settings_with_origins(name_or_path: str, overrides: Sequence[str] = ()) -> l
         Setting(key, value, next((name for name, tree in strongest_first if _says(tree, key)), DEFAULT))
         for key, value in flatten(recipe.model_dump(mode="json")).items()
     ]
-
-
-def _name_of(file: Path) -> str:
-    return f"recipe {file.stem}" if file.resolve().parent == RECIPES else str(file)
 
 
 def _says(tree: Any, key: str) -> bool:

@@ -50,8 +50,6 @@ class SolverCredit(StrEnum):
 
 
 class CheckerCredit(StrEnum):
-    """What a Checker's turn is paid for."""
-
     ANSWER = "answer"  # the reward of the answer, whatever this voter said (paper, section 2.3)
     # What its own votes alone would make of the claims (`reward.types.Trajectory.own_reward`), so that an
     # outvoted voter is not paid for the majority. A turn whose votes cannot be read is not trained.
@@ -91,8 +89,6 @@ class CorrectionSettings(Settings):
 
 
 class OptimizerSettings(Settings):
-    """One model's optimiser."""
-
     lr: float = Field(gt=0)
     warmup_steps: int = Field(default=0, ge=0)
     max_norm: float = Field(default=1.0, gt=0)

@@ -16,10 +16,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.models.cache import cached
 from pipeline.redaction import refuse_password
-from pipeline.settings.canary import CanarySettings
 from pipeline.settings.cluster import ClusterSettings, Colocation
 from pipeline.settings.estimate import EstimateSettings
-from pipeline.settings.guards import CanaryGuard, GuardAction, GuardSettings, KlGuard
+from pipeline.settings.guards import CanaryGuard, CanarySettings, GuardAction, GuardSettings, KlGuard
 from pipeline.settings.ppo import AdvantageEstimator, CheckerCredit, PpoSettings
 from pipeline.settings.record import CheckpointSettings, TrackingSettings
 from pipeline.settings.sources import DataSettings, HeldOutSettings, RewardSettings
@@ -66,8 +65,6 @@ class RolloutSettings(Settings):
 
 
 class Recipe(Settings):
-    """A whole training run."""
-
     name: str
     preset: str | None = Field(
         default=None,
@@ -286,7 +283,6 @@ class Recipe(Settings):
 
     @property
     def canary_sampler(self) -> SamplerConfig | None:
-        """What samples the frozen Checker; None without one."""
         if self.canary is None:
             return None
         return self.canary.sampler(model=self.model_path, max_model_len=self.max_model_len, seed=self.seed)
@@ -308,7 +304,6 @@ class Recipe(Settings):
 
     @property
     def has_critic(self) -> bool:
-        """Whether a critic is trained."""
         return self.ppo.estimator is AdvantageEstimator.GAE
 
     @property
@@ -328,8 +323,14 @@ class Recipe(Settings):
 
     @property
     def max_model_len(self) -> int:
-        """Tokens of a prompt and its response together."""
         return self.rollout.max_prompt_tokens + self.rollout.max_response_tokens
+
+    @property
+    def max_turn_tokens(self) -> dict[Role, int]:
+        """Most that each role may write in a turn."""
+        proposer, checker = self.audit.proposer.max_tokens, self.audit.checker.max_tokens
+        solver = self.rollout.max_response_tokens
+        return {Role.SOLVER: solver, Role.PROPOSER: proposer, Role.CHECKER: checker}
 
     @property
     def model_path(self) -> str:
@@ -352,9 +353,7 @@ def path_of_model(name: str) -> str:
 def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe:
     """Reads a recipe, and what it extends, by name (of `pipeline/recipes/`) or path.
 
-    Args:
-        name_or_path: Which recipe.
-        overrides: `dotted.key=yaml value`, put over the merged tree.
+    Each override, `dotted.key=yaml value`, is put over the merged tree.
 
     Raises:
         FileNotFoundError: no such recipe.

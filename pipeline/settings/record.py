@@ -8,8 +8,6 @@ from reward.config import Settings
 
 
 class CheckpointSettings(Settings):
-    """What is kept to resume from."""
-
     every: int = Field(default=20, ge=1, description="Steps between checkpoints; 20 in the paper.")
     keep: int = Field(
         default=3, ge=2, description="Two at least: a kill while one is written must leave another."
@@ -31,8 +29,6 @@ class RolloutFileSettings(Settings):
 
 
 class TrackingSettings(Settings):
-    """MLflow."""
-
     uri: str | None = Field(
         default=None, description="Tracking server; a local SQLite store beside the runs by default."
     )

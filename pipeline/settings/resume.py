@@ -47,8 +47,6 @@ class Difference:
 
 @dataclass(frozen=True)
 class Resumed:
-    """What a run goes on with."""
-
     recipe: Recipe
     kept: tuple[Difference, ...]  # nobody asked for them, so the recorded values hold
     changed: tuple[Difference, ...]  # of guards and micro-batches: the values of now hold
@@ -62,13 +60,7 @@ class Resumed:
 def asked_settings(
     recipe: Recipe, name_or_path: str, overrides: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """The settings that the user gives: dotted, each as deep as the merged recipe has it.
-
-    Args:
-        recipe: What `load_recipe` makes of the other two.
-        name_or_path: Which recipe.
-        overrides: `dotted.key=yaml value`.
-    """
+    """The settings that the user gives: dotted, each as deep as `recipe`, which is made of them, has it."""
     tree = assign(read_own(recipe_file(name_or_path)), overrides or ())
     merged = recipe.model_dump(mode="json")
     return tuple(sorted({".".join(path) for path in _leaves(tree, merged) if path}))
@@ -80,8 +72,8 @@ def resumed(recorded: Recipe, now: Recipe, *, asked_then: Sequence[str], asked_n
     Args:
         recorded: The settings of the run, with today's default for each that it did not record.
         now: The settings as they would be for a new run.
-        asked_then: Settings that the user gave when the run was started; none where that was not recorded.
-        asked_now: Settings that the user gives now.
+        asked_then, asked_now: Those that the user gave at its start (none where that was not recorded), and
+            gives now.
 
     Raises:
         ValueError: the user asks for another training; each setting is named.
@@ -97,7 +89,10 @@ def resumed(recorded: Recipe, now: Recipe, *, asked_then: Sequence[str], asked_n
             "`micro_batch_size` may change)"
         )
     kept = tuple(one for one in found if one not in given)
-    return Resumed(_with_changes(recorded, now, changed), kept, changed)
+    tree, of_now = recorded.model_dump(mode="json"), now.model_dump(mode="json")
+    for group, name in {tuple(one.setting.split(".")[:2]) for one in changed}:  # a guard is taken whole
+        tree[group][name] = of_now[group][name]
+    return Resumed(Recipe.model_validate(tree), kept, changed)
 
 
 def gone_settings(recorded: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -157,13 +152,6 @@ def _differences(recorded: JsonValue, now: JsonValue, above: tuple[str, ...] = (
 def _is_about(one: str, other: str) -> bool:
     """Whether one of two settings is the other, or holds it."""
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
-
-
-def _with_changes(recorded: Recipe, now: Recipe, changes: Sequence[Difference]) -> Recipe:
-    tree, of_now = recorded.model_dump(mode="json"), now.model_dump(mode="json")
-    for group, name in {tuple(one.setting.split(".")[:2]) for one in changes}:  # a guard is taken whole
-        tree[group][name] = of_now[group][name]
-    return Recipe.model_validate(tree)
 
 
 def _shown(value: JsonValue) -> str:

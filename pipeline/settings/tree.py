@@ -9,6 +9,7 @@ unknown key is refused wherever it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,7 @@ _EXTENDS = "extends"
 
 
 def recipe_file(name_or_path: str, *, beside: Path = Path()) -> Path:
-    """Returns the file of a recipe by path, seen from the folder `beside`, or by name.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
+    """The file of a recipe, by path seen from the folder `beside` or by name; FileNotFoundError for none."""
     for path in (beside / name_or_path, RECIPES / f"{name_or_path}.yaml"):
         if path.is_file():
             return path
@@ -44,20 +41,12 @@ def read_tree(path: Path) -> dict[str, Any]:
 
 
 def read_own(path: Path) -> dict[str, Any]:
-    """Reads what a user's own file says, and what it extends of their own: without the shipped recipes.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_tree` does.
-    """
+    """Reads, as `read_tree`, a user's own files alone: without the shipped recipes."""
     return _merged([layer for layer in layers(path) if layer[0].resolve().parent != RECIPES])
 
 
 def layers(path: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """What a recipe's file and those that it extends say, each without `extends`, the recipe itself last.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_tree` does.
-    """
+    """What a recipe's file and those that it extends say, each without `extends`, the recipe itself last."""
     found: list[tuple[Path, dict[str, Any]]] = []
     file: Path | None = path
     while file is not None:
@@ -74,11 +63,7 @@ def layers(path: Path) -> list[tuple[Path, dict[str, Any]]]:
 
 
 def with_preset(tree: dict[str, Any], *, named_in: Path) -> dict[str, Any]:
-    """Puts the preset that a merged tree names below its keys, those of `--set` included.
-
-    Raises:
-        ValueError: there is no such preset.
-    """
+    """Puts the preset that a merged tree names below its keys; ValueError where there is no such preset."""
     name, known = tree.get("preset"), sorted(path.stem for path in PRESETS.glob("*.yaml"))
     if name is None:
         return tree
@@ -93,10 +78,7 @@ def preset_layer(name: str) -> dict[str, Any]:
 
 
 def _merged(trees: Sequence[tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
-    for _, tree in trees:
-        merged = merge(merged, tree)
-    return merged
+    return reduce(merge, (tree for _, tree in trees), dict[str, Any]())
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -67,5 +67,4 @@ class WarmupSettings(Settings):
 
     @property
     def num_accumulated(self) -> int:
-        """Micro-batches of an update."""
         return self.batch_size // self.micro_batch_size

@@ -4,6 +4,4 @@ OpenRLHF executes the file under a made-up module name, so a class defined here 
 pydantic nor unpickled by the trainer. This one only points to `pipeline.training.rollout`.
 """
 
-from pipeline.training.rollout import AgentExecutor
-
-__all__ = ["AgentExecutor"]
+from pipeline.training.rollout import AgentExecutor as AgentExecutor

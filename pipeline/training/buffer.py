@@ -48,7 +48,6 @@ class TokenBuffer(NaiveReplayBuffer):  # type: ignore[misc]  # OpenRLHF is untyp
         self.dynamic_optimizer_step = [0] * (num - 1) + [int(num_tokens > 0)]
 
     def _filler(self) -> int:
-        """Appends the shortest row without its actions, and returns its place."""
         self.items.append(filler(min(self.items, key=lambda item: len(item.sequences))))
         return len(self.items) - 1
 

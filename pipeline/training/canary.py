@@ -34,16 +34,12 @@ logger = logging.getLogger(__name__)
 
 
 class Asked(NamedTuple):
-    """An answer and what the live Checker said of it."""
-
     query: RagQuery
     response: str
     live: Verdict
 
 
 class FrozenChecker:
-    """Runs as a Ray actor."""
-
     def __init__(self, sampler: SamplerConfig, audit: AuditConfig) -> None:
         from reward.samplers.make import make_sampler
 
@@ -97,7 +93,6 @@ class Canary:
         self.answer = self.checker.verdicts.remote(self.asked) if self.asked else None
 
     def metrics(self) -> dict[str, float]:
-        """The figures of the answers that were asked about last, or of their failure."""
         import ray
         from ray.exceptions import RayError
 
@@ -133,11 +128,7 @@ def canary_metrics(live: Sequence[Verdict], frozen: Sequence[Verdict]) -> dict[s
     `support_gap` is the live support rate less the frozen one, `only_live_rate` the share of answers that the
     live Checker supports and the frozen one refutes, `consensus_gap` the share of claims on which their
     consensus differs. Answers and claims that either of them could not decide are left out. Equal weights
-    differ, too, since votes are sampled.
-
-    Args:
-        live: Verdicts of the Checker in training, SUPPORTED or REFUTED.
-        frozen: Those of the other one, in the same order.
+    differ, too, since votes are sampled. Those of the live Checker are SUPPORTED or REFUTED.
     """
     pairs = [(a, b) for a, b in zip(live, frozen, strict=True) if b.outcome is not Outcome.UNSCORED]
     metrics = {"canary/num_answers": float(len(pairs)), "canary/failed_rate": 1 - len(pairs) / len(live)}

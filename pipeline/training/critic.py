@@ -46,12 +46,10 @@ class MarchCriticActor(HoldsItsPort, PlainCriticModelActor):  # type: ignore[mis
         batch_by_tokens(self.trainer, TrainerSettings.from_environment().batching)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As OpenRLHF's: values of the actions."""
         with threads_for("scoring"):
             return super().forward(*args, **kwargs)
 
     def fit(self) -> dict[str, Any]:
-        """As OpenRLHF's."""
         with threads_for("update"):
             status: dict[str, Any] = super().fit()
         return status

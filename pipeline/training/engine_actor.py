@@ -2,8 +2,7 @@
 
 OpenRLHF has vLLM give log-probabilities of the distribution that was sampled, temperature included
 (`logprobs_mode: processed_logprobs`), only for its off-policy correction. The gap between sampler and actor
-needs them always: at any temperature but 1, vLLM's own default says something else. Put in the place of
-`openrlhf.trainer.ray.vllm_engine.RolloutRayActor`.
+needs them always: at any temperature but 1, vLLM's own default says something else.
 """
 
 from __future__ import annotations
@@ -49,9 +48,6 @@ def wait_for_engines(engines: Sequence[Any]) -> None:
 
     Without it the actor would load its own, and then wait half an hour for a dead engine to join the process
     group of the weight sync.
-
-    Args:
-        engines: Handles of `MarchRolloutActor`.
 
     Raises:
         EngineStartError: one of them ended.

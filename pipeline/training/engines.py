@@ -28,10 +28,8 @@ class EngineRegistry:
         self.weights_version = weights_version
 
     def snapshot(self) -> tuple[list[ObjectRef], int]:
-        """Returns the list with the reference, and the weights version."""
         return self.engines, self.weights_version
 
     def advance(self) -> int:
-        """Counts a weight sync and returns the new version."""
         self.weights_version += 1
         return self.weights_version

@@ -123,11 +123,7 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
 
     @torch.no_grad()
     def make_experience_batch(self, rollout_samples: list[Experience]) -> list[Experience]:
-        """Returns what one PPO step trains, a part for each rank.
-
-        Raises:
-            WeightSyncError: the weights with which the rows were sampled are not the actor's.
-        """
+        """Returns what one PPO step trains, a part for each rank; raises as `sync_metrics`."""
         laid_out = self.lay_out(rollout_samples)
         if self.max_gap is not None:
             self.metrics |= sync_metrics(self.metrics, max_gap=self.max_gap)

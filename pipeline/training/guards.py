@@ -46,7 +46,6 @@ class Finding:
 
     @property
     def is_due(self) -> bool:
-        """Whether the guard's patience is over."""
         return self.num_over >= self.guard.patience
 
     def __str__(self) -> str:
@@ -54,12 +53,7 @@ class Finding:
 
 
 def findings(settings: GuardSettings, steps: Sequence[Step]) -> list[Finding]:
-    """Returns what each guard sees that has a figure.
-
-    Args:
-        settings: The guards.
-        steps: The figures of all steps from the first to the latest.
-    """
+    """Returns what each guard sees that has a figure; `steps` are all from the first to the latest."""
     found = (_finding(name, guard, steps) for name, guard in settings.by_name.items())
     return [finding for finding in found if finding is not None]
 
@@ -76,9 +70,9 @@ def guard_metrics(found: Sequence[Finding]) -> dict[str, float]:
 
 
 def _finding(name: str, guard: Guard, steps: Sequence[Step]) -> Finding | None:
-    figures = [
-        _largest([step[key] for key in _FIGURES[name] if key in step]) for step in steps if _has(name, step)
-    ]
+    found = ([step[key] for key in _FIGURES[name] if key in step] for step in steps)
+    # What is no number is above all numbers.
+    figures = [max(values, key=lambda value: (math.isnan(value), value)) for values in found if values]
     if isinstance(guard, LengthGuard | GrowthGuard):
         return _length_finding(name, guard, figures)
     if not figures:
@@ -98,15 +92,6 @@ def _length_finding(name: str, guard: LengthGuard | GrowthGuard, lengths: Sequen
     what = f"{_FIGURES[name][0]} {judged[-1]:.3g} is {how} {usual:.3g}, as it began"
     within = [length <= bound if grows else length >= bound for length in judged]
     return Finding(name, guard, what, _num_last([not one for one in within]))
-
-
-def _largest(values: Sequence[float]) -> float:
-    """What is no number is above all numbers."""
-    return max(values, key=lambda value: (math.isnan(value), value))
-
-
-def _has(name: str, step: Step) -> bool:
-    return any(key in step for key in _FIGURES[name])
 
 
 def _num_last(over: Sequence[bool]) -> int:

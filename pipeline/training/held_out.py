@@ -78,7 +78,6 @@ class HeldOut:
 
     @property
     def best(self) -> Look | None:
-        """The best look up to now."""
         return best_look(self.looks)
 
     def is_over(self) -> bool:
@@ -107,13 +106,7 @@ class HeldOut:
 def held_out_metrics(
     outcomes: Sequence[Outcome], rights: Sequence[bool | None], *, max_unscored_rate: float
 ) -> dict[str, float]:
-    """Figures of one look.
-
-    Args:
-        outcomes: (N,) what the audits say.
-        rights: (N,) whether each answer is right; None where nobody knows.
-        max_unscored_rate: Above it there is no score.
-    """
+    """Figures of one look, from what the audits say of each answer and whether it is right."""
     pairs = list(zip(outcomes, rights, strict=True))
     scored = [(outcome, right) for outcome, right in pairs if outcome is not Outcome.UNSCORED]
     unscored_rate = 1 - len(scored) / len(pairs)

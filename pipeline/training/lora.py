@@ -11,6 +11,7 @@ The reference is the policy without its adapters (`UnadaptedPolicy`), so no seco
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,55 +42,44 @@ class MergedWeight:
             return weight.to(self.dtype)
 
 
-class MergedModel:
-    """An adapted model as the weight sync sees it."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def named_parameters(self) -> Iterator[tuple[str, Any]]:
-        """Yields the parameters of the model without adapters, under its names, with the adapters' part."""
-        for name, parameter in self._model.named_parameters():
-            if f".{_ADAPTER}" in name:
-                continue
-            plain = name.removeprefix(_PEFT_PREFIX)
-            if f"{_BASE}.weight" in plain:
-                layer = self._model.get_submodule(name.removesuffix(f"{_BASE}.weight"))
-                yield plain.replace(_BASE, ""), MergedWeight(layer)
-            else:
-                yield plain.replace(_BASE, ""), parameter
+def _merged_parameters(model: Any) -> Iterator[tuple[str, Any]]:
+    """Those of an adapted model without its adapters, under its names, with the adapters' part in them."""
+    for name, parameter in model.named_parameters():
+        if f".{_ADAPTER}" in name:
+            continue
+        plain = name.removeprefix(_PEFT_PREFIX)
+        if f"{_BASE}.weight" in plain:
+            layer = model.get_submodule(name.removesuffix(f"{_BASE}.weight"))
+            yield plain.replace(_BASE, ""), MergedWeight(layer)
+        else:
+            yield plain.replace(_BASE, ""), parameter
 
 
 class UnadaptedPolicy:
-    """The policy's ranks as the reference, with the calls that OpenRLHF's experience maker makes of one.
-
-    Args:
-        policy: OpenRLHF's `RayActorGroup` of `pipeline.training.policy.MarchPolicyActor`.
-    """
+    """The policy's ranks as the reference, with the calls that OpenRLHF's experience maker makes of one."""
 
     def __init__(self, policy: Any) -> None:
-        self._policy = policy
+        self._policy = policy  # OpenRLHF's `RayActorGroup` of `pipeline.training.policy.MarchPolicyActor`
 
     def async_run_method_batch(self, method_name: str, **rows: Any) -> list[Any]:
-        """Asks for log-probabilities."""
         assert method_name == "forward"
         refs: list[Any] = self._policy.async_run_method_batch(method_name="forward_unadapted", **rows)
         return refs
 
     def async_run_method(self, method_name: str) -> list[Any]:
-        """Asks each rank to do something, such as to empty its cache."""
         refs: list[Any] = self._policy.async_run_method(method_name=method_name)
         return refs
 
 
 def merged_actor(actor: Any) -> Any:
     """What the weight sync takes for the actor: `.model.module` with its parameters."""
-    return SimpleNamespace(model=SimpleNamespace(module=MergedModel(actor.model.module)))
+    module = SimpleNamespace(named_parameters=partial(_merged_parameters, actor.model.module))
+    return SimpleNamespace(model=SimpleNamespace(module=module))
 
 
 def save_merged(actor: Any, tokenizer: Any, folder: str) -> None:
     """Saves what the engines are sent as a model that needs no PEFT to load; training may go on."""
     adapted = actor.model.module
-    weights = {name: weight.data.cpu() for name, weight in MergedModel(adapted).named_parameters()}
+    weights = {name: weight.data.cpu() for name, weight in _merged_parameters(adapted)}
     adapted.get_base_model().save_pretrained(folder, state_dict=weights)
     tokenizer.save_pretrained(folder)

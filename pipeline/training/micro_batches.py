@@ -33,17 +33,14 @@ def batch_of(rows: Sequence[Experience], *, pad_token_id: int) -> Experience:
 
 
 def num_tokens(row: Experience) -> int:
-    """Tokens of a row, prompt and response."""
     return int(row.sequences.shape[-1])
 
 
 def num_actions(rows: Sequence[Experience]) -> int:
-    """Tokens of rows that are trained."""
     return sum(int(row.action_mask.sum()) for row in rows)
 
 
 def is_trained(row: Experience) -> bool:
-    """Whether a row has an action."""
     return bool(row.action_mask.any())
 
 
@@ -91,13 +88,7 @@ def fill_in(batches: Sequence[Experience], *, from_batches: Sequence[Experience]
 def by_tokens(lengths: Sequence[int], places: Iterable[int], *, max_tokens: int) -> list[list[int]]:
     """Packs rows into micro-batches: long rows first, each padded to its longest, so that padding is least.
 
-    Args:
-        lengths: tokens of each row.
-        places: of the rows to pack.
-        max_tokens: of a micro-batch, padding included; a longer row is one alone.
-
-    Returns:
-        The places of the rows of each micro-batch.
+    Returns the places of each one's rows. `max_tokens` includes padding; a longer row is one alone.
     """
     packed: list[list[int]] = []
     for place in sorted(places, key=lambda place: -lengths[place]):

@@ -7,7 +7,8 @@ reward is the best one while the answer is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 
 from pipeline.record.rollout_record import OracleJudgement
 from pipeline.settings.worlds import WikiSettings
@@ -15,15 +16,11 @@ from pipeline.worlds.world import Judgement
 from reward.types import ClaimState, Outcome, RagQuery, Verdict
 
 Oracle = Callable[[RagQuery, str, Verdict], OracleJudgement | None]
+IsRight = Callable[[str, str | None], bool | None]  # of a question and its consensus; None: nobody knows
 
 
 def oracle_for(name: str, wiki: WikiSettings | None = None) -> Oracle:
-    """Returns the judge of a recipe's `oracle`; "none" judges nothing.
-
-    Args:
-        name: Of the world.
-        wiki: For "wiki": what its rows are made with; rows of others are not judged.
-    """
+    """Returns the judge of a recipe's `oracle`; "wiki" judges the rows that are made with these settings."""
     if name == "none":
         return lambda query, response, verdict: None
     if name == "tiny":
@@ -37,14 +34,11 @@ def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgem
     """Judges an answer of the tiny world, whose documents can be read back into facts."""
     from pipeline.tiny.truth import is_written, judge, true_answer
 
-    truth = judge(query, response)
-    decided = [
-        is_written(claim.consensus, known)
-        for claim in verdict.voted_claims
-        if claim.state is not ClaimState.FAILED
-        and (known := true_answer(query, claim.claim.question)) is not None
-    ]
-    return judge_against(truth, verdict, decided)
+    def is_right(question: str, consensus: str | None) -> bool | None:
+        known = true_answer(query, question)
+        return None if known is None else is_written(consensus, known)
+
+    return judge_against(judge(query, response), verdict, is_right)
 
 
 def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
@@ -57,20 +51,18 @@ def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
         row = world.by_id.get(query.id)
         if row is None:
             return None
-        truth = world.judge(row, response)
-        decided = [
-            is_right
-            for claim in verdict.voted_claims
-            if claim.state is not ClaimState.FAILED
-            and (is_right := is_right_consensus(row, claim.claim.question, claim.consensus)) is not None
-        ]
-        return judge_against(truth, verdict, decided)
+        return judge_against(world.judge(row, response), verdict, partial(is_right_consensus, row))
 
     return judge
 
 
-def judge_against(truth: Judgement, verdict: Verdict, decided: Sequence[bool] = ()) -> OracleJudgement:
-    """What a world knows of an answer beside its verdict; `decided` says which consensuses are right."""
+def judge_against(
+    truth: Judgement, verdict: Verdict, is_right: IsRight = lambda question, consensus: None
+) -> OracleJudgement:
+    """What a world knows of an answer beside its verdict."""
+    claims = (claim for claim in verdict.voted_claims if claim.state is not ClaimState.FAILED)
+    found = [is_right(claim.claim.question, claim.consensus) for claim in claims]
+    decided = [right for right in found if right is not None]
     return OracleJudgement(
         faithful=truth.faithful,
         false_accept=verdict.outcome is Outcome.SUPPORTED and not truth.faithful,

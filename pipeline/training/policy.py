@@ -5,8 +5,7 @@ whose action mask is all zero. Its loss is right (normalised over the whole opti
 logging divides by the micro-batch's number of action tokens.
 
 With LoRA the engines and the saved model get weights with the adapter in them (`pipeline.training.lora`), and
-the policy without its adapters is the reference. Put in the place of
-`openrlhf.trainer.ray.ppo_actor.PolicyModelActor`, as `pipeline.training.trainer` is in that of `PPOTrainer`.
+the policy without its adapters is the reference.
 """
 
 from __future__ import annotations
@@ -26,9 +25,7 @@ from pipeline.training.trainer_settings import TrainerSettings
 
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too
 
-PlainPolicyModelActor: Any = (
-    _RayPolicyModelActor.__ray_metadata__.modified_class
-)  # the class before @ray.remote
+PlainPolicyModelActor: Any = _RayPolicyModelActor.__ray_metadata__.modified_class  # before @ray.remote
 
 
 class MarchActorTrainer(ActorPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
@@ -85,13 +82,11 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         batch_by_tokens(self.trainer, settings.batching)
 
     def fit(self, kl_ctl: float = 0.0) -> dict[str, Any]:
-        """As OpenRLHF's, with the threads of an update."""
         with threads_for("update"):
             status: dict[str, Any] = super().fit(kl_ctl)
         return status
 
     def forward(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """As OpenRLHF's, with the threads of scoring."""
         with threads_for("scoring"):
             log_probs: torch.Tensor = super().forward(*args, **kwargs)
         return log_probs
@@ -106,7 +101,6 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         self.save_model_to(self.strategy.args.ckpt.output_dir)
 
     def save_model_to(self, folder: str) -> None:
-        """Saves it elsewhere."""
         if not self.strategy.args.ds.lora.rank:
             self.strategy.save_model(self.actor, self.tokenizer, folder)
             return

@@ -49,11 +49,9 @@ class MarchReferenceActor(HoldsItsPort, PlainReferenceModelActor):  # type: igno
     """`ReferenceModelActor` that holds its port and scores with the threads of that phase."""
 
     def init_model_from_pretrained(self, strategy: Any, pretrain: str) -> None:
-        """As OpenRLHF's."""
         super().init_model_from_pretrained(strategy, pretrain)
         with_response_logits(self.model)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As OpenRLHF's: log-probabilities of the actions."""
         with threads_for("scoring"):
             return super().forward(*args, **kwargs)

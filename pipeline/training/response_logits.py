@@ -39,14 +39,13 @@ class ResponseLogitsActor(Actor):  # type: ignore[misc]  # OpenRLHF is untyped
         return_output: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """As OpenRLHF's.
+        """As OpenRLHF's; logits of the output that `return_output` asks for are of the last positions.
 
         Args:
             sequences: (B, T) tokens, padded on the right.
             action_mask: (B, T - 1) the tokens whose log-probabilities are wanted, from the second on.
             attention_mask: (B, T) 0 where there is padding.
-            return_output: whether the model's output is wanted, too; its logits are of the last positions.
-            kwargs: OpenRLHF's other arguments.
+            return_output, kwargs: as OpenRLHF's.
         """
         if action_mask is None or attention_mask is None:
             return super().forward(sequences, action_mask, attention_mask, return_output, **kwargs)

@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Sequence
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 
 from openrlhf.utils.agent import AgentExecutorBase
@@ -35,27 +36,22 @@ logger = logging.getLogger(__name__)
 
 
 class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is untyped
-    """One sample: tokenise, generate, audit."""
-
     def __init__(self) -> None:
         self.settings = TrainerSettings.from_environment()
         self.recipe = self.settings.recipe
         self.judge = oracle_for(self.recipe.oracle, self.recipe.data.wiki)
-        self._client: RewardClient | None = None
         telemetry.start("march-rollout")
 
-    @property
+    @cached_property
     def client(self) -> RewardClient:
         """Made on first use, inside the actor's event loop."""
-        if self._client is None:
-            self._client = RewardClient(
-                self.settings.reward_urls,
-                os.environ["MARCH_REWARD_TOKEN"],
-                timeout_s=self.recipe.reward.deadline_s + TO_ANSWER_S,
-                patience_s=self.recipe.reward.patience_s,
-                signing_key=os.environ["MARCH_SIGNING_KEY"],  # a reward is believed only when it is signed
-            )
-        return self._client
+        return RewardClient(
+            self.settings.reward_urls,
+            os.environ["MARCH_REWARD_TOKEN"],
+            timeout_s=self.recipe.reward.deadline_s + TO_ANSWER_S,
+            patience_s=self.recipe.reward.patience_s,
+            signing_key=os.environ["MARCH_SIGNING_KEY"],  # a reward is believed only when it is signed
+        )
 
     async def execute(
         self,

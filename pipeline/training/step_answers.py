@@ -1,5 +1,7 @@
 """What is settled about a step's answers before their rows are laid out: whose turns are whose, what is paid
 for saying less, and which answers are too old.
+
+`samples` are a step's answers, as `pipeline.training.experience.MarchSamplesGenerator` makes them.
 """
 
 from __future__ import annotations
@@ -21,9 +23,6 @@ def share_turns(samples: Sequence[Any]) -> None:
     began it, and the verdict to all. Three voters took part, one voter's turn is trained, so the other two
     are there for the copies: without them a sure Solver, whose answers are mostly equal, would leave its
     Checker next to nothing to train on. Each turn is still trained once.
-
-    Args:
-        samples: a step's answers, as `pipeline.training.experience.MarchSamplesGenerator` makes them.
     """
     equal: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for sample in samples:
@@ -56,6 +55,9 @@ def _hand_over(giver: Any, taker: Any, role: Role) -> None:
 def refuse_less(samples: Sequence[Any], *, reward: float) -> int:
     """Lowers the Solver's reward of answers that mention less than the median of their query's answers.
 
+    Returns how many were lowered to `reward`, that of a refuted answer. What is too old to be trained is
+    masked already.
+
     Zero tolerance pays for claims that are not made: an answer to half of a question has half the chances to
     be refuted. SmolLM2, trained without this, answered one of two facts after eighteen steps (docs/log.md).
     What most answers of a group mention is a measure that needs no label, and it does not fall while only
@@ -64,14 +66,6 @@ def refuse_less(samples: Sequence[Any], *, reward: float) -> int:
     Refuted answers count with all that they mention, since they tried to answer the whole question. What is
     masked stays so, and only supported answers are lowered: a refuted answer is paid no worse, and an answer
     without a claim, an abstention above all, has settings of its own.
-
-    Args:
-        samples: a step's answers, as `pipeline.training.experience.MarchSamplesGenerator` makes them; what is
-            too old to be trained is masked already.
-        reward: that of a refuted answer.
-
-    Returns:
-        How many rewards were lowered.
     """
     groups: dict[str, list[Any]] = defaultdict(list)
     for sample in samples:
@@ -104,11 +98,6 @@ def mask_stale(samples: list[Any], *, version: int, limit: int) -> int:
     ahead, and its lock keeps a batch, audits included, on one weights version; both are its own, so the
     trainer counts again. An answer too old is masked as an UNSCORED one is: it keeps its rows, and no figure
     of it becomes a reward.
-
-    Args:
-        samples: a step's answers, as `pipeline.training.experience.MarchSamplesGenerator` makes them.
-        version: of the weights that are about to be trained.
-        limit: `rollout.max_staleness`.
     """
     stale = [sample for sample in samples if staleness(sample, version=version) > limit]
     for sample in stale:

@@ -1,10 +1,9 @@
 """OpenRLHF's PPO trainer with our samples generator and experience maker, and what makes its steps
 trustworthy.
 
-`pipeline.train` puts `MarchTrainer`, as a Ray actor, in the place of
-`openrlhf.trainer.ppo_trainer.PPOTrainer` before OpenRLHF's command line runs. Around each step it keeps the
-engines' registry and weights version for the reward server, stops a run whose audits fail, logs the step,
-marks checkpoints complete, and lets the guards end the run (`pipeline.training.watch`).
+Around each step it keeps the engines' registry and weights version for the reward server, stops a run whose
+audits fail, logs the step, marks checkpoints complete, and lets the guards end the run
+(`pipeline.training.watch`). `pipeline.launch.worker` puts it in the place of OpenRLHF's.
 """
 
 from __future__ import annotations
@@ -87,11 +86,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         ray.get([engine.set_weights_version.remote(version) for engine in self.vllm_engines])
 
     def train_step(self, rollout_samples: list[Any], global_step: int) -> tuple[dict[str, Any], int]:
-        """One PPO step, refused when too many of its audits failed.
-
-        Raises:
-            TooManyUnscoredError: above `guards.max_unscored_rate`.
-        """
+        """One PPO step; `TooManyUnscoredError` above `guards.max_unscored_rate`."""
         share_turns(rollout_samples)
         ages = [staleness(sample, version=self.weights_version) for sample in rollout_samples]
         num_stale = mask_stale(
@@ -181,11 +176,7 @@ class MarchTrainer(PlainPPOTrainer, MarchSteps):  # type: ignore[misc]  # OpenRL
         self.max_steps = self.settings.num_optimizer_steps
 
     def get_max_steps(self) -> int:
-        """Optimizer steps of the run; OpenRLHF asks before it loads the models, so engines are waited for.
-
-        Raises:
-            EngineStartError: an engine ended before it was ready.
-        """
+        """OpenRLHF asks before it loads the models, so engines are waited for; raises `EngineStartError`."""
         wait_for_engines(self.vllm_engines)
         return int(self.max_steps)
 

@@ -39,7 +39,6 @@ class MarchGenerator(PlainGenerator):  # type: ignore[misc]  # OpenRLHF is untyp
         self.max_steps = settings.num_optimizer_steps
 
     def get_max_steps(self) -> int:
-        """As `MarchTrainer`'s."""
         wait_for_engines(self.samples_generator.vllm_engines)
         return int(self.max_steps)
 
@@ -60,8 +59,6 @@ class MarchTrainingActor(PlainTrainingActor, MarchSteps):  # type: ignore[misc] 
 
 
 class MarchAsyncTrainer(PlainAsyncTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`PPOTrainerAsync` over our two actors."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         upstream.GenerateSamplesActor = ray.remote(MarchGenerator)
         upstream.TrainingActor = ray.remote(MarchTrainingActor)
