@@ -53,12 +53,7 @@ def demand_whole(request: StageRequest, num_missing: int, *, share: float) -> No
 
     In the last attempt of a command as many may be missing as the gates allow: they then decide about what is
     there. More would refuse the candidate for good, for what a server did. Attempts of earlier commands do
-    not count: they may have failed for other reasons.
-
-    Args:
-        request: What is asked for.
-        num_missing: Answers and judgements.
-        share: The most that is missing of a benchmark, by its items.
+    not count: they may have failed for other reasons. `share` is the most that is missing of one benchmark.
 
     Raises:
         IncompleteError: they are asked for again, by this command or by the next.

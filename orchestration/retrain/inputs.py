@@ -55,14 +55,7 @@ class Plan:
         done: Mapping[Stage, StageResult],
         champion: ParentWeights | None = None,
     ) -> dict[str, JsonValue]:
-        """What decides a stage.
-
-        Args:
-            stage: Which; all that come before it are done.
-            parent: What the training starts from.
-            done: Results of the stages before it; an evaluation of the champion only where there is one.
-            champion: Whose evaluation is asked for, if it is.
-        """
+        """What decides a stage, given the results of those before it (of a champion where there is one)."""
         registry = self.job.registry
         weights = done[Stage.TRAIN].facts["weights_sha256"] if Stage.TRAIN in done else None
         match stage:
@@ -102,8 +95,7 @@ def make_plan(job: Job) -> Plan:
     """Looks up and reads all that a job names, so that nothing is refused by a later stage.
 
     Raises:
-        FileNotFoundError: something is not there.
-        ValueError: something cannot be used.
+        FileNotFoundError, ValueError: something is not there, or cannot be used.
     """
     recipe = load_recipe(job.recipe.name, list(job.recipe.overrides))
     return Plan(
@@ -210,11 +202,7 @@ def _evaluation(given: EvaluationSettings) -> JsonValue:
 
 
 def content_sha256(key: str, path: Path) -> str:
-    """Digest of a file, or of all files of a folder with their names.
-
-    Raises:
-        FileNotFoundError: it is not there; names the key of the job that says so.
-    """
+    """Digest of a file, or of all files of a folder with their names; `key` is the job's, for errors."""
     return weights_sha256(path) if path.is_dir() else file_sha256(_there(key, path))
 
 

@@ -99,7 +99,6 @@ class RayStage:
         return time.monotonic() - self._began
 
     def progress(self) -> StageProgress:
-        """The log's last report."""
         return self._progress
 
     def stop(self) -> None:
@@ -141,11 +140,7 @@ class RayStage:
 
 
 def open_client(address: str) -> Any:
-    """Ray's client of a cluster's jobs, which gives each question up after a while.
-
-    Raises:
-        ConnectionError: nothing is there.
-    """
+    """Ray's client of a cluster's jobs, which gives each question up after a while."""
     from ray.job_submission import JobSubmissionClient
 
     class Client(JobSubmissionClient):  # type: ignore[misc]  # Ray has no types
@@ -156,20 +151,12 @@ def open_client(address: str) -> Any:
 
 
 def jobs_of(client: Any, job: Job, stage: str = "[a-z]+", key: str = "[0-9a-f]+") -> Iterator[Any]:
-    """The jobs of a retraining's stages on a cluster, however they ended.
-
-    Args:
-        client: Of the cluster.
-        job: The retraining's.
-        stage: Pattern of the stage's name.
-        key: Pattern of its key.
-    """
+    """The jobs of a retraining's stages on a cluster, however they ended; `stage` and `key` are patterns."""
     name = re.compile(rf"march-{re.escape(job.name)}-{stage}-(?=[0-9a-f]{{{KEY_DIGITS}}}-){key}-\d+")
     return (one for one in client.list_jobs() if name.fullmatch(one.submission_id or ""))
 
 
 def is_living(job: Any) -> bool:
-    """Whether it waits or runs."""
     return job.status.value in _LIVING
 
 

@@ -62,7 +62,6 @@ class Spent(Record):
         return Spent(hours=self.hours + other.hours, tokens=self.tokens + other.tokens)
 
     def money(self, budget: BudgetSettings) -> float:
-        """By the given prices."""
         tokens = self.tokens / 1_000_000 * budget.price_per_million_tokens
         return self.hours * budget.price_per_hour + tokens
 
@@ -137,8 +136,6 @@ def stage_folder(job: Job, stage: Stage, key: str) -> Path:
 
 
 class StageState(StrEnum):
-    """How a stage is going."""
-
     WAITING = "waiting"
     RUNNING = "running"  # or its machine is gone: look at the last sign of life
     DONE = "done"
@@ -148,8 +145,6 @@ class StageState(StrEnum):
 
 
 class RetrainingState(StrEnum):
-    """How a retraining is going."""
-
     RUNNING = "running"  # or its machine is gone: look at the last sign of life
     DONE = "done"
     FAILED = "failed"
@@ -195,8 +190,6 @@ class Ending(StrEnum):
 
 
 class StageStatus(Record):
-    """One stage of one retraining."""
-
     model_config = ConfigDict(extra="ignore")  # another release's fields
 
     stage: Stage
@@ -253,11 +246,9 @@ class Retraining(Record):
 
     @property
     def spent(self) -> Spent:
-        """Of all stages and attempts."""
         return sum((one.spent for one in self.stages), Spent())
 
     def status(self, stage: Stage) -> StageStatus:
-        """Of a stage."""
         return next(one for one in self.stages if one.stage is stage)
 
     @property

@@ -41,11 +41,6 @@ def prepare(attempt: Attempt) -> StageResult:
 
 
 def rows_inputs(given: PrepareSettings) -> tuple[Input, ...]:
-    """The files that are prepared.
-
-    Raises:
-        ValueError: a dataset is not known.
-    """
     for one in given.inputs:
         if one.dataset not in SOURCES:
             known = ", ".join(SOURCES)
@@ -65,7 +60,6 @@ def counted(given: PrepareSettings, recipe: Recipe) -> PrepareSettings:
 
 
 def _rows(attempt: Attempt) -> Path:
-    """The folder of the rows."""
     job, recipe, made = attempt.job, attempt.recipe, attempt.folder / ROWS
     if job.data.rows is not None:
         return attempt.file(job.data.rows)

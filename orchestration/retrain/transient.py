@@ -33,7 +33,6 @@ _T = TypeVar("_T")
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether another attempt may help."""
     return any(_may_pass(one) for one in _chain(error)) and not any(_is_final(one) for one in _chain(error))
 
 
@@ -63,7 +62,6 @@ def problem_of(error: Exception) -> StageProblem:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those that it was raised from."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:
