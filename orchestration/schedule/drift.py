@@ -31,8 +31,6 @@ NUM_RECORDED = 50  # files; those with earlier names count as settled. A tag of 
 
 
 class DriftState(StrEnum):
-    """What a look found."""
-
     TOO_FEW = "too few answers"
     TOO_MANY_UNSCORED = "too many unscored"
     WITHIN = "not shown to drift"
@@ -60,7 +58,6 @@ class Drift(Record):
         return self.num_refuted / self.num_scored if self.num_scored else None
 
     def __str__(self) -> str:
-        """In one line."""
         if self.rate is None:
             return f"{self.state}: no scored answers"
         bound = "" if self.low is None else f", known to be {self.low:.1%} or more"
@@ -95,13 +92,7 @@ class Tally:
 
 
 def look(answers: Sequence[Judged], settings: DriftSettings, *, num_looks: int) -> Drift:
-    """Looks at verdicts.
-
-    Args:
-        answers: All that are looked at.
-        settings: Of the trigger.
-        num_looks: Looks since the last retraining, before this one.
-    """
+    """Looks at verdicts; `num_looks` were made since the last retraining, before this one."""
     outcomes = [one.outcome for one in answers]
     tallies = _tallies(answers)
     num_unscored = outcomes.count(Outcome.UNSCORED)
@@ -133,12 +124,7 @@ def look_alpha(settings: DriftSettings, num_looks: int) -> float:
 
 
 def lower_bound(tallies: Sequence[Tally], alpha: float) -> float:
-    """One-sided lower bound of the share of refuted answers, by source.
-
-    Args:
-        tallies: Two sources or more, each with a scored answer.
-        alpha: Chance that the true share lies below.
-    """
+    """One-sided lower bound, at `alpha`, of the share of refuted answers, by source (two or more)."""
     from scipy.special import betaincinv
 
     num_scored = sum(one.num_scored for one in tallies)
@@ -179,7 +165,6 @@ def lines_of(folder: Path, patterns: Sequence[str]) -> dict[str, int]:
 
 
 def recorded(lines: Mapping[str, int]) -> dict[str, int]:
-    """What a retraining records of them."""
     return {name: lines[name] for name in sorted(lines)[-NUM_RECORDED:]}
 
 
@@ -200,8 +185,7 @@ def look_at(
         The first look that found drift, else the last one.
 
     Raises:
-        ValueError: a line is no verdict, or a row no answer.
-        OSError: a file cannot be read.
+        ValueError, OSError: a line is no verdict, a row no answer, or a file cannot be read.
     """
     verdicts = [
         one

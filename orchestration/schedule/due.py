@@ -53,7 +53,6 @@ class Look(Record):
 
     @property
     def is_due(self) -> bool:
-        """Whether a retraining starts now."""
         return bool(self.seen.causes) and self.waits_until is None
 
     @property
@@ -62,7 +61,6 @@ class Look(Record):
         return "; ".join(f"{one.cause}: {one.detail}" for one in self.triggers if one.is_due)
 
     def __str__(self) -> str:
-        """Why nothing starts, in one line."""
         if self.waits_until is not None:
             again = f"{datetime.fromtimestamp(self.waits_until, UTC):%Y-%m-%d %H:%M:%S} UTC"
             return f"failed {self.num_failures} times in a row; again at {again} ({self.why})"
@@ -96,7 +94,6 @@ class Report(Record):
 
 
 def report_of(job: str, ending: Ending, line: str, **more: object) -> Report:
-    """A report with the code of its ending."""
     return Report.model_validate({"job": job, "ending": ending, "code": ending.code, "line": line, **more})
 
 
@@ -178,7 +175,6 @@ def last_time(cron: CronSettings, now: float) -> datetime | None:
 def _data(
     job: Job, settings: DataSettings, folder: Path, pointed: Callable[[str], str | None], past: Past
 ) -> tuple[Trigger, dict[str, str]]:
-    """The trigger, and the digests of what it watches."""
     trigger = Trigger(cause=Cause.DATA, what=_what(settings.paths, settings.pointers))
     watched = {str(path): folder / path.expanduser() for path in settings.paths}
     if not (settings.paths or settings.pointers):
@@ -211,7 +207,6 @@ def _path_digest(path: Path) -> str | None:
 
 
 def _drift(settings: DriftSettings, folder: Path, past: Past, now: float) -> tuple[Trigger, dict[str, int]]:
-    """The trigger, and the verdicts that a retraining settles."""
     trigger, verdicts = Trigger(cause=Cause.DRIFT, what=_what(settings.verdicts)), dict(past.verdicts)
     try:
         lines = lines_of(folder, settings.verdicts)
