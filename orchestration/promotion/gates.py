@@ -32,12 +32,6 @@ _FIRST: Mapping[str, Gate] = {
 
 
 def run_gates(contest: Contest, policy: GatePolicy) -> GateReport:
-    """Asks every gate.
-
-    Args:
-        contest: The candidate, and the champion if there is one.
-        policy: The bounds.
-    """
     gates = _FIRST if contest.champion is None else _AGAINST_A_CHAMPION
     found = [result for name, gate in gates.items() for result in _closed(name, gate, contest, policy)]
     return GateReport(
