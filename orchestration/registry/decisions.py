@@ -39,13 +39,7 @@ class LostRaceError(RuntimeError):
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions about one model.
-
-    Args:
-        registry: MLflow's registry, which has the versions and shows what was decided.
-        chain: Of the model.
-        by: Who decides; None: MLflow's user, or the system's.
-    """
+    """Decisions about one model, by a person or a command; None: MLflow's user, or the system's."""
 
     registry: Registry
     chain: Chain
@@ -53,7 +47,6 @@ class Decisions:
 
     @property
     def model(self) -> str:
-        """Name of the model."""
         return self.chain.model
 
     def state(self) -> State:
@@ -76,9 +69,7 @@ class Decisions:
     def rebuild(self, *, whole: bool = False, level: int = logging.WARNING) -> State:
         """Writes MLflow's aliases and tags again where they are not what was decided, and logs each.
 
-        Args:
-            whole: The tags of all versions, not only of the one that was decided about last.
-            level: Of what is logged.
+        `whole` is for the tags of all versions, not only of the one that was decided about last.
 
         Raises:
             ValueError: MLflow cannot be written.
@@ -116,10 +107,6 @@ class Decisions:
 
     def promote(self, trial: Trial, policy: GatePolicy) -> Made:
         """Decides by what the gates said: promotes, asks a person, or notes that it is refused.
-
-        Args:
-            trial: Of the candidate.
-            policy: Whether a person is asked.
 
         Raises:
             LostRaceError: another decision was made since the gates were asked.

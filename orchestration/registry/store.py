@@ -37,13 +37,10 @@ class ModelVersion:
 
 
 class Registry:
-    """The registry of one MLflow server.
+    """The registry of one MLflow server; ValueError where it cannot be reached.
 
     Args:
         uri: Its address, or sqlite:///FILE; None: the file that a retraining without an address keeps here.
-
-    Raises:
-        ValueError: there is none, or it holds a password.
     """
 
     def __init__(self, uri: str | None) -> None:
@@ -67,11 +64,7 @@ class Registry:
             return sorted(one.name for one in pages(self._client.search_registered_models))
 
     def versions(self, model: str) -> list[ModelVersion]:
-        """All versions of a model, from the first to the last.
-
-        Raises:
-            ValueError: the server cannot be reached.
-        """
+        """All versions of a model, from the first to the last."""
         found = self._search(model)
         aliases = self.aliases(model) if found else {}
         return [
@@ -87,13 +80,10 @@ class Registry:
         ]
 
     def register(self, model: str, stored: StoredModel) -> tuple[str, bool]:
-        """Registers weights; the same content is the same version.
+        """Registers weights, the same content as the same version; returns it, and whether it is new.
 
         Of a version that is there already the address becomes the new one; a lineage that it has stays. The
         run of the training is linked where this server has it.
-
-        Returns:
-            The version, and whether it is new.
         """
         tags = {URI_TAG: stored.uri, SHA256_TAG: stored.sha256}
         tags |= {LINEAGE_TAG: stored.lineage_sha256} if stored.lineage_sha256 else {}
@@ -129,7 +119,6 @@ class Registry:
             return sorted({one.data.tags[LINEAGE_RUN_TAG] for one in runs})
 
     def aliases(self, model: str) -> dict[str, str]:
-        """Aliases of a model and their versions."""
         with one_line_errors(self.uri):
             found = unless_missing(self._client.get_registered_model, model)
         return {alias: str(version) for alias, version in found.aliases.items()} if found else {}
@@ -143,7 +132,6 @@ class Registry:
                 past_races(self._client.set_registered_model_alias, model, alias, version)
 
     def set_tag(self, model: str, version: str, key: str, value: str) -> None:
-        """Sets a tag of a version."""
         with one_line_errors(self.uri):
             past_races(self._client.set_model_version_tag, model, version, key, value)
 
