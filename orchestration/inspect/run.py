@@ -83,11 +83,7 @@ def open_run(folder: Path) -> Run:
 
 
 def read_entries(run: Run, asked: tuple[int, int] | None = None) -> list[Entry]:
-    """Reads the light form of the kept answers.
-
-    Args:
-        run: Whose.
-        asked: First and last step; no file of another one is read.
+    """Reads the light form of the kept answers, of all steps or from the first to the last `asked`.
 
     Raises:
         FileNotFoundError: the file of a step is not there.
@@ -197,7 +193,6 @@ class Totals:
 
 
 def choose(entries: Sequence[Entry], wanted: Wanted) -> list[Entry]:
-    """Returns the entries that fit, in order."""
     fitting = [
         entry
         for entry in entries
@@ -213,7 +208,6 @@ def few(entries: Sequence[Entry], most: int) -> list[Entry]:
 
 
 def totals(entries: Sequence[Entry]) -> Totals:
-    """Counts outcomes and claims."""
     outcomes = Counter(entry.outcome for entry in entries)
     states = Counter(state for entry in entries for state in entry.claims)
     return Totals(
