@@ -33,9 +33,6 @@ _WORK = {
 }
 
 
-_LONG = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE, Stage.EVALUATE_CHAMPION)
-
-
 class ChangedInputsError(RuntimeError):
     """The job's files are no longer those that the command began with; the next takes them as they are."""
 
@@ -71,7 +68,7 @@ def main(argument: str) -> int:
         if results.find(request.stage, request.key) is None:
             demand_same_inputs(request)
             made = _WORK[request.stage](attempt)
-            if request.stage in _LONG:
+            if request.stage.is_heavy:  # it took long
                 demand_same_inputs(request)
             results.put(request.stage, made)
     except Exception as error:
