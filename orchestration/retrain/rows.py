@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestration.retrain.attempt import Attempt
 from orchestration.retrain.job import PrepareSettings
-from orchestration.retrain.records import KEY_DIGITS, Stage, StageResult
+from orchestration.retrain.records import StageResult
 from pipeline.data.job import run_job
 from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, read_manifest
 from pipeline.data.sources import SOURCES
@@ -100,14 +100,3 @@ def _prepare(attempt: Attempt, given: PrepareSettings, out: Path) -> None:
         attempt.tell(label="preparing", done=done, total=0)
 
     write_card(run_job(job, count), out)
-
-
-def bring_rows(attempt: Attempt) -> Path:
-    """The rows of an earlier stage on this machine, at a place that the rows alone decide.
-
-    A training goes on only with a recipe that names the same place.
-    """
-    rows_sha256 = str(attempt.request.inputs[ROWS])
-    return attempt.bring(
-        attempt.made(Stage.PREPARE, ROWS), attempt.job.folder / f"{ROWS}-{rows_sha256[:KEY_DIGITS]}"
-    )
