@@ -52,15 +52,15 @@ class RayStage:
         self._answered, self._is_silent = time.monotonic(), False
         stage, key = re.escape(request.stage.result_name), request.key[:KEY_DIGITS]
         known = list(jobs_of(self._client, request.job, stage, key))
-        living = [one.submission_id for one in known if is_living(one)]
-        since_ms = [one.start_time for one in known if is_living(one)]
         self._began = time.monotonic()
-        if living:
-            logger.info("%s runs already; attached to it", living[-1])
-            self._began -= max(0.0, time.time() - (since_ms[-1] or time.time() * 1000) / 1000)
-        last = max((int(str(one.submission_id).rpartition("-")[2]) for one in known), default=0)
-        name = f"march-{request.job.name}-{stage}-{key}-{last + 1}"
-        self.id = str(living[-1] if living else _submit(self._client, request, cluster, name))
+        if living := [one for one in known if is_living(one)]:
+            self.id = str(living[-1].submission_id)
+            logger.info("%s runs already; attached to it", self.id)
+            self._began -= max(0.0, time.time() - (living[-1].start_time or time.time() * 1000) / 1000)
+        else:
+            last = max((int(str(one.submission_id).rpartition("-")[2]) for one in known), default=0)
+            name = f"march-{request.job.name}-{stage}-{key}-{last + 1}"
+            self.id = _submit(self._client, request, cluster, name)
 
     def has_ended(self) -> bool:
         """Whether the job is over, or out of reach for too long; asked of the cluster every other second."""
