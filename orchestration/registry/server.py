@@ -11,6 +11,7 @@ _PAGE = 1_000
 # A server that hangs is given up after two minutes; MLflow's own limits make that a quarter of an hour.
 _IMPATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 _UNSURE = ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE")  # the request may have been done
+MISSING, EXISTS = "RESOURCE_DOES_NOT_EXIST", "RESOURCE_ALREADY_EXISTS"
 _Found = TypeVar("_Found")
 
 
@@ -35,14 +36,14 @@ def pages(search: Callable[..., Any], **arguments: object) -> Iterator[Any]:
             return
 
 
-def unless_missing(ask: Callable[..., _Found], *arguments: object) -> _Found | None:
-    """What the server says; None where it has no such thing."""
+def unless(code: str, ask: Callable[..., _Found], *arguments: object) -> _Found | None:
+    """What the server says; None for this error."""
     from mlflow.exceptions import MlflowException
 
     try:
         return ask(*arguments)
     except MlflowException as error:
-        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+        if error.error_code != code:
             raise
     return None
 

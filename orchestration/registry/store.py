@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from orchestration.registry.logged import StoredModel, log_stored_model
-from orchestration.registry.server import one_line_errors, pages, past_races, unless_missing
+from orchestration.registry.server import EXISTS, MISSING, one_line_errors, pages, past_races, unless
 from pipeline.record.tracking import LINEAGE_RUN_TAG
 from pipeline.redaction import refuse_password
 
@@ -106,7 +106,7 @@ class Registry:
     def delete(self, model: str, version: str) -> None:
         """Deletes a version, if it is there; its weights stay where they are."""
         with one_line_errors(self.uri):
-            unless_missing(self._client.delete_model_version, model, version)
+            unless(MISSING, self._client.delete_model_version, model, version)
 
     def lineages_of_runs(self) -> list[str]:
         """Addresses of the lineages that MLflow's runs name."""
@@ -120,7 +120,7 @@ class Registry:
 
     def aliases(self, model: str) -> dict[str, str]:
         with one_line_errors(self.uri):
-            found = unless_missing(self._client.get_registered_model, model)
+            found = unless(MISSING, self._client.get_registered_model, model)
         return {alias: str(version) for alias, version in found.aliases.items()} if found else {}
 
     def set_alias(self, model: str, alias: str, version: str | None) -> None:
@@ -141,8 +141,10 @@ class Registry:
 
     def _create(self, model: str, tags: dict[str, str], stored: StoredModel) -> str:
         with one_line_errors(self.uri):
-            self._make(model)
-            run_id = self._run(stored.lineage.mlflow_run_id if stored.lineage else None)
+            unless(EXISTS, self._client.create_registered_model, model)
+            run_id = stored.lineage.mlflow_run_id if stored.lineage else None
+            if run_id and not unless(MISSING, self._client.get_run, run_id):
+                run_id = None  # of another server
             has_server = urlsplit(self.uri).scheme in ("http", "https")
             logged, source = log_stored_model(
                 self._client, model, stored, run_id=run_id, has_server=has_server
@@ -152,24 +154,11 @@ class Registry:
             )
         return str(made.version)
 
-    def _run(self, run_id: str | None) -> str | None:
-        """A run's id, if the server has it."""
-        return run_id if run_id and unless_missing(self._client.get_run, run_id) else None
-
     def _become_candidate(self, model: str, version: str) -> None:
         """The version that was registered last is the candidate, unless it is something already."""
         is_last = str(self._search(model)[-1].version) == version
         if is_last and version not in self.aliases(model).values():
             self.set_alias(model, CANDIDATE, version)
-
-    def _make(self, model: str) -> None:
-        from mlflow.exceptions import MlflowException
-
-        try:
-            self._client.create_registered_model(model)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_ALREADY_EXISTS":
-                raise
 
     def _search(self, model: str) -> list[Any]:
         with one_line_errors(self.uri):

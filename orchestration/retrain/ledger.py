@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from orchestration.registry.server import one_line_errors
+from orchestration.registry.server import EXISTS, one_line_errors, unless
 from orchestration.retrain.job import Job
 from orchestration.retrain.records import ParentWeights, Retraining, RetrainingState, Stage, StageStatus
 from orchestration.retrain.transient import PATIENCE_S, patiently
@@ -82,15 +82,10 @@ class Ledger:
 
     def _make_run(self, made: Retraining, params: dict[str, str]) -> str:
         from mlflow.entities import Param
-        from mlflow.exceptions import MlflowException
 
-        found = self._client.get_experiment_by_name(EXPERIMENT)
-        try:
-            experiment = found.experiment_id if found else self._client.create_experiment(EXPERIMENT)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_ALREADY_EXISTS":
-                raise
-            return self._make_run(made, params)  # somebody was first
+        if self._client.get_experiment_by_name(EXPERIMENT) is None:
+            unless(EXISTS, self._client.create_experiment, EXPERIMENT)  # which another one may just have made
+        experiment = self._client.get_experiment_by_name(EXPERIMENT).experiment_id
         run = self._client.create_run(experiment, run_name=f"{made.job}-{made.id[:8]}", tags=_tags(made))
         kept = [Param(key, value[:_MOST_CHARS]) for key, value in params.items()]
         self._client.log_batch(run.info.run_id, params=kept)
