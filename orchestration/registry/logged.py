@@ -64,7 +64,9 @@ def log_stored_model(
     source = stored.address
     if links is not None:
         source = model.artifact_location
-        _link(Path(unquote(urlsplit(source).path)), Path(unquote(parts.path)))
+        place = Path(unquote(urlsplit(source).path))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(unquote(parts.path), target_is_directory=True)
     if run is not None and run.info.lifecycle_stage == "active" and stored.lineage is not None:
         _link_figures(client, run, model, stored.lineage)
     client.finalize_logged_model(model.model_id, "READY")
@@ -76,11 +78,6 @@ def _experiment(client: MlflowClient, links: Path) -> str:
     name = f"march-models {links.parent}"
     found = client.get_experiment_by_name(name)
     return str(found.experiment_id if found else client.create_experiment(name, links.as_uri()))
-
-
-def _link(place: Path, folder: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.symlink_to(folder, target_is_directory=True)
 
 
 def _link_figures(client: MlflowClient, run: Run, model: LoggedModel, lineage: Lineage) -> None:

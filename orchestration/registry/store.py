@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from orchestration.registry.logged import StoredModel, log_stored_model
@@ -65,7 +64,9 @@ class Registry:
 
     def versions(self, model: str) -> list[ModelVersion]:
         """All versions of a model, from the first to the last."""
-        found = self._search(model)
+        with one_line_errors(self.uri):
+            entries = pages(self._client.search_model_versions, filter_string=f"name = '{_checked(model)}'")
+            found = sorted(entries, key=lambda one: int(one.version))
         aliases = self.aliases(model) if found else {}
         return [
             ModelVersion(
@@ -92,15 +93,17 @@ class Registry:
             old = there[0].tags
             for name, value in tags.items():
                 if name not in old or (name == URI_TAG and value != old[name]):
-                    self.set_tag(model, str(there[0].version), name, value)
+                    self.set_tag(model, there[0].version, name, value)
         else:
             made = self._create(model, tags, stored)
             there = self._with_digest(model, stored.sha256)
-        first, *twins = (str(one.version) for one in there)
+        first, *twins = (one.version for one in there)
         # Two at once, or a retry of a lost answer, make two versions: the lower number stays.
         for twin in twins:  # decisions find a version by its content
             self.delete(model, twin)
-        self._become_candidate(model, first)
+        last = self.versions(model)[-1]
+        if last.version == first and not last.aliases:  # else it is something already
+            self.set_alias(model, CANDIDATE, first)
         return first, first == made
 
     def delete(self, model: str, version: str) -> None:
@@ -135,9 +138,8 @@ class Registry:
         with one_line_errors(self.uri):
             past_races(self._client.set_model_version_tag, model, version, key, value)
 
-    def _with_digest(self, model: str, sha256: str) -> list[Any]:
-        """Versions of this content, the lowest number first."""
-        return [one for one in self._search(model) if one.tags.get(SHA256_TAG) == sha256]
+    def _with_digest(self, model: str, sha256: str) -> list[ModelVersion]:
+        return [one for one in self.versions(model) if one.sha256 == sha256]
 
     def _create(self, model: str, tags: dict[str, str], stored: StoredModel) -> str:
         with one_line_errors(self.uri):
@@ -153,17 +155,6 @@ class Registry:
                 model, source, run_id=run_id, tags=tags, await_creation_for=0, model_id=logged
             )
         return str(made.version)
-
-    def _become_candidate(self, model: str, version: str) -> None:
-        """The version that was registered last is the candidate, unless it is something already."""
-        is_last = str(self._search(model)[-1].version) == version
-        if is_last and version not in self.aliases(model).values():
-            self.set_alias(model, CANDIDATE, version)
-
-    def _search(self, model: str) -> list[Any]:
-        with one_line_errors(self.uri):
-            found = pages(self._client.search_model_versions, filter_string=f"name = '{_checked(model)}'")
-            return sorted(found, key=lambda one: int(one.version))
 
 
 def _checked(model: str) -> str:
