@@ -26,7 +26,6 @@ def evaluate(attempt: Attempt) -> StageResult:
 
     Raises:
         IncompleteError: something is missing that another attempt may bring.
-        ValueError: a benchmark or a server cannot be used.
     """
     from pipeline.evaluate.run import run_evaluation
 

@@ -92,11 +92,7 @@ class Plan:
 
 
 def make_plan(job: Job) -> Plan:
-    """Looks up and reads all that a job names, so that nothing is refused by a later stage.
-
-    Raises:
-        FileNotFoundError, ValueError: something is not there, or cannot be used.
-    """
+    """Looks up and reads all that a job names, so that nothing is refused by a later stage."""
     recipe = load_recipe(job.recipe.name, list(job.recipe.overrides))
     return Plan(
         job=job,

@@ -70,11 +70,8 @@ class Lease:
     """A job's lease in a store.
 
     Args:
-        backend: Of the store.
-        job: Its name.
         holder: Name of this machine's folder of the job.
         period_s: Silence after which a holder counts as gone.
-        sleep: Waits.
     """
 
     def __init__(

@@ -36,12 +36,7 @@ _T = TypeVar("_T")
 
 
 class Ledger:
-    """The retrainings in MLflow; ValueError where it cannot be reached.
-
-    Args:
-        uri: The tracking server, or sqlite:///FILE.
-        patience_s: How long a write waits for a server that is gone.
-    """
+    """The retrainings in MLflow; for a server that is gone it waits so long, then raises ValueError."""
 
     def __init__(self, uri: str, *, patience_s: float = PATIENCE_S) -> None:
         from mlflow import MlflowClient

@@ -108,7 +108,6 @@ def retrain(
 
     Raises:
         EndedEarlyError: there is no decision.
-        ValueError: the registry, the store or MLflow cannot be used.
     """
     parent, job = patiently(lambda: starting_weights(place.plan, place.decisions)), place.plan.job
     params = {"recipe": place.plan.recipe.name, "parent": parent.uri}

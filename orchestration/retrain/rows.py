@@ -21,12 +21,7 @@ ROWS = "rows"
 
 
 def prepare(attempt: Attempt) -> StageResult:
-    """Makes or takes the rows, holds them against their manifest, and publishes them.
-
-    Raises:
-        FileNotFoundError: an input is not there.
-        ValueError: rows cannot be made, or are not those of their manifest.
-    """
+    """Makes or takes the rows, holds them against their manifest, and publishes them."""
     folder = _rows(attempt)
     manifest = read_manifest(folder)
     if manifest is None:

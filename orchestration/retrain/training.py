@@ -31,12 +31,7 @@ _POLL_S = 1.0
 
 
 def train(attempt: Attempt) -> StageResult:
-    """Trains, or goes on with it.
-
-    Raises:
-        TrainingFailedError: the run stopped.
-        ValueError: the rows or the parent's weights cannot be used.
-    """
+    """Trains, or goes on with it; TrainingFailedError where the run stopped."""
     from pipeline.train import train as run_training
 
     parent = attempt.request.parent
@@ -74,7 +69,6 @@ def bring_weights(found: ParentWeights) -> Path:
 
 
 def num_tokens(steps: list[dict[str, float]]) -> int:
-    """Tokens that all roles have written."""
     return int(sum(value for step in steps for name, value in step.items() if name.endswith(_TOKENS)))
 
 
