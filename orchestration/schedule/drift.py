@@ -173,16 +173,8 @@ def look_at(
 ) -> Drift:
     """Makes every look that the new verdicts allow, one at each `min_answers`.
 
-    The same verdicts give the same looks, so it does not matter how often this is called.
-
-    Args:
-        folder: From which patterns are seen.
-        settings: Of the trigger.
-        settled: Lines of each file that are not looked at.
-        lines: Lines of each file that are there.
-
-    Returns:
-        The first look that found drift, else the last one.
+    The same verdicts give the same looks, so it does not matter how often this is called. Of the lines of
+    each file, settled ones are not looked at. Returns the first look that found drift, else the last one.
 
     Raises:
         ValueError, OSError: a line is no verdict, a row no answer, or a file cannot be read.

@@ -106,12 +106,8 @@ def look_around(
 ) -> Look:
     """Looks at all triggers of a job, of which no retraining is running.
 
-    Args:
-        job: The job.
-        folder: Of its file, from which paths and patterns are seen.
-        pointed: What a pointer of its store points to.
-        history: Its retrainings.
-        now: Seconds since 1970.
+    Paths and patterns are seen from `folder`, that of the job's file; `pointed` says what a pointer of its
+    store points to, `history` has its retrainings, `now` is in seconds since 1970.
     """
     settings = job.triggers
     past = read_past(history, settings.backoff, now)

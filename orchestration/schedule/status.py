@@ -67,11 +67,7 @@ class Status(Record):
 
 
 def read_status(names: Sequence[str]) -> Status:
-    """Reads the status of jobs, by their names or files.
-
-    Raises:
-        FileNotFoundError, ValueError: there is no such job, or it cannot be used.
-    """
+    """Reads the status of jobs, by their names or files."""
     now = time.time()
     return Status(at=now, jobs=tuple(_job_status(job_file(name).absolute(), now) for name in names))
 
