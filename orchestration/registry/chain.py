@@ -96,11 +96,6 @@ class Chain:
         return POINTERS + quote(self.model, safe="").replace("%", ".")
 
     def last(self) -> Made | None:
-        """The last decision; None where there is none.
-
-        Raises:
-            ValueError: it cannot be read.
-        """
         return next(self.history(), None)
 
     def history(self) -> Iterator[Made]:

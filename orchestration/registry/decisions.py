@@ -70,9 +70,6 @@ class Decisions:
         """Writes MLflow's aliases and tags again where they are not what was decided, and logs each.
 
         `whole` is for the tags of all versions, not only of the one that was decided about last.
-
-        Raises:
-            ValueError: MLflow cannot be written.
         """
         while True:
             state, last = self.state(), self.chain.last()
@@ -83,11 +80,7 @@ class Decisions:
                 return state
 
     def version(self, reference: str) -> ModelVersion:
-        """A version by its number or @ALIAS; champion and previous are those of the decisions.
-
-        Raises:
-            NoVersionError: there is none.
-        """
+        """A version by its number or @ALIAS; champion and previous are those of the decisions."""
         wanted = reference.removeprefix("@")
         by_alias = reference != wanted or not wanted.isdigit()
         versions = self.registry.versions(self.model)

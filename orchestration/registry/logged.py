@@ -41,9 +41,6 @@ def log_stored_model(
     """Makes the logged model of a stored one, if there is a run to link it to, or the server wants one.
 
     Args:
-        client: Of the registry's server.
-        name: Of the registered model.
-        stored: What is registered.
         run_id: The run that made it, if the server has it.
         has_server: Whether a server is in between, which refuses folders.
 

@@ -73,11 +73,7 @@ def _said(state: GateState, reason: str) -> GateResult:
 
 
 async def ask(sampler: Sampler, policy: SmokePolicy) -> list[str]:
-    """The answers to the policy's prompts.
-
-    Raises:
-        SamplerError: one was not answered.
-    """
+    """The answers to the policy's prompts."""
     from reward.config import SamplingSettings
     from reward.samplers import Message
 

@@ -36,11 +36,7 @@ class ModelVersion:
 
 
 class Registry:
-    """The registry of one MLflow server; ValueError where it cannot be reached.
-
-    Args:
-        uri: Its address, or sqlite:///FILE; None: the file that a retraining without an address keeps here.
-    """
+    """The registry of one MLflow server; None: the file that a retraining without an address keeps here."""
 
     def __init__(self, uri: str | None) -> None:
         from mlflow import MlflowClient

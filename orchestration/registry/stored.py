@@ -18,14 +18,9 @@ from reward.offline.files import digest_of_files
 
 
 def bring_evidence(reference: str, store: ArtifactStore, *, is_dry: bool = False) -> Evidence:
-    """An evaluation as the store has it, verified; one that is elsewhere is stored, but in a dry run.
+    """An evaluation as a store has it, verified; a folder is put there, or read where it is if `is_dry`.
 
     What the gates read is what the decision refers to, whatever happens to a folder meanwhile.
-
-    Args:
-        reference: A folder, or a reference to the store.
-        store: That of the decisions.
-        is_dry: A folder is read where it is; nothing is stored.
 
     Raises:
         FileNotFoundError: there is no such folder.
