@@ -38,8 +38,6 @@ _Report = TypeVar("_Report", bound=Record)
 
 
 class Attempt:
-    """One attempt at a stage."""
-
     def __init__(self, request: StageRequest) -> None:
         self.request = request
         self.job = request.job

@@ -105,7 +105,6 @@ def make_plan(job: Job) -> Plan:
 
 
 def starting_weights(plan: Plan, decisions: Decisions) -> ParentWeights:
-    """What a retraining that begins now starts from."""
     champion = champion_weights(decisions) if plan.job.parent == "champion" else None
     if champion is not None:
         return champion
@@ -116,7 +115,6 @@ def starting_weights(plan: Plan, decisions: Decisions) -> ParentWeights:
 
 
 def champion_weights(decisions: Decisions) -> ParentWeights | None:
-    """Who is champion; None: nobody."""
     if decisions.state().champion is None:
         return None
     found = decisions.version("@champion")

@@ -38,8 +38,6 @@ class RecipeSettings(Settings):
 
 
 class RowsSource(Settings):
-    """One file of a benchmark."""
-
     dataset: str = Field(description="As `march prepare` names it.")
     path: InputPath
 
@@ -78,8 +76,6 @@ class DataSettings(Settings):
 
 
 class RegistrySettings(Settings):
-    """Where models are registered, and by which rules they are promoted."""
-
     uri: str | None = Field(default=None, description="MLflow; MLFLOW_TRACKING_URI, else a file under runs/.")
     model: str = Field(description="Its name in the registry.")
     policy: InputPath = Field(default=POLICY_FILE, description="The gates' bounds (docs/promotion.md).")

@@ -74,7 +74,6 @@ class RayStage:
         return self._status not in _LIVING or time.monotonic() - self._answered > self._patience_s
 
     def problem(self) -> StageProblem | None:
-        """What the stage's process said last, or what Ray says."""
         if self._status in _LIVING:
             line = f"Ray job {self.id}: the cluster has not answered for {self._patience_s:.0f} s"
             return StageProblem(line=f"{line}; the job was not stopped", transient=True)

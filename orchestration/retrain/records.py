@@ -53,8 +53,6 @@ class ParentWeights(Record):
 
 
 class Spent(Record):
-    """What was paid for."""
-
     hours: float = Field(default=0.0, ge=0, description="Wall time of stages, killed attempts included.")
     tokens: int = Field(default=0, ge=0)
 
@@ -159,12 +157,11 @@ class RetrainingState(StrEnum):
 
 
 class Ending(StrEnum):
-    """How a command ended, with its exit code; the first five say what became of a candidate."""
+    """How a command ended, with its exit code (docs/retraining.md); five say what became of a candidate."""
 
     code: int
 
     def __new__(cls, text: str, code: int = 0) -> Ending:
-        """A text with its code; docs/retraining.md has the table."""
         made = str.__new__(cls, text)
         made._value_, made.code = text, code
         return made

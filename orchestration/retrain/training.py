@@ -63,7 +63,6 @@ def drop_checkpoints(attempt: Attempt, run_dir: Path) -> None:
 
 
 def bring_weights(found: ParentWeights) -> Path:
-    """The folder of a registered version's weights, verified."""
     assert found.version is not None and found.sha256 is not None, found
     return local_weights(ModelVersion(found.version, found.uri, found.sha256, (), {}, 0))
 
