@@ -38,8 +38,6 @@ class DriftState(StrEnum):
 
 
 class Drift(Record):
-    """One look."""
-
     state: DriftState
     num_scored: int
     num_refuted: int
