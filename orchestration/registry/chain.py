@@ -50,8 +50,6 @@ class Chosen(Record):
 
 
 class State(Record):
-    """What is decided about a model."""
-
     champion: Chosen | None = None
     previous: Chosen | None = None
     waiting: dict[str, Chosen] = Field(default={}, description="What waits for a person, by the request.")

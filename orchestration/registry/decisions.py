@@ -154,7 +154,6 @@ class Decisions:
         return self._decide(state, Action.ROLLBACK, state.previous, reason)
 
     def _decide(self, seen: State, action: Action, about: Chosen, reason: str, **more: object) -> Made:
-        """Makes a decision on what was seen, and writes MLflow's view of it."""
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         who = {"id": uuid.uuid4().hex, "model": self.model, "by": self._me(), "at": at}
         what = {"action": action, "about": about, "reason": reason, **more}

@@ -54,7 +54,6 @@ class Registry:
             self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)
 
     def models(self) -> list[str]:
-        """Names of the models that have versions of ours."""
         with one_line_errors(self.uri):
             return sorted(one.name for one in pages(self._client.search_registered_models))
 
