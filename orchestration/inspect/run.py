@@ -30,8 +30,6 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What a run says of itself."""
-
     folder: Path
     name: str
     note: str
@@ -162,7 +160,6 @@ def truth_in_words(row: RolloutRow) -> str:
 
 
 def turn_in_words(turn: RolloutTurn) -> str:
-    """What a turn brought, in one line."""
     tokens = f"{turn.num_prompt_tokens:,} + {turn.num_response_tokens:,} tokens"
     cut = ", cut" if turn.finish_reason == "length" else ""
     version = "" if turn.weights_version is None else f", weights {turn.weights_version}"
