@@ -52,8 +52,6 @@ Command = Callable[[Fetched, int], Sequence[str]]  # of a server of these weight
 
 
 class Child:
-    """Starts a server."""
-
     def __init__(self, served: Fetched, command: Command) -> None:
         self._held = hold_port(LOOPBACK)  # until it has ended, so that no connection gets its port
         self.served, self.port = served, int(self._held.getsockname()[1])
@@ -71,7 +69,6 @@ class Child:
         return self._process.poll()
 
     async def is_up(self) -> bool:
-        """Whether it says that it can answer."""
         try:
             async with httpx.AsyncClient(trust_env=False, timeout=_ASK_S) as client:
                 return (await client.get(f"http://{LOOPBACK}:{self.port}/health")).is_success
