@@ -19,11 +19,7 @@ from reward.offline.files import digest_of_files
 
 
 def register_weights(
-    registry: Registry,
-    model: str,
-    weights: str,
-    *,
-    store: OpenStore = environments_store,
+    registry: Registry, model: str, weights: str, *, store: OpenStore = environments_store
 ) -> tuple[str, bool]:
     """Registers weights as a version of a model, once; returns the version, and whether it is new.
 

@@ -19,13 +19,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from orchestration.registry.decisions import Decisions
 from orchestration.retrain.attempt import FILE_KIND, FOLDER_KIND
-from orchestration.retrain.inputs import (
-    Plan,
-    champion_weights,
-    files_of_job,
-    starting_weights,
-    whole_recipe,
-)
+from orchestration.retrain.inputs import Plan, champion_weights, files_of_job, starting_weights, whole_recipe
 from orchestration.retrain.lease import Lease
 from orchestration.retrain.ledger import Ledger, chosen, new_retraining, now_ms
 from orchestration.retrain.local_stage import LocalStage

@@ -30,8 +30,7 @@ def prepare(attempt: Attempt) -> StageResult:
         raise ValueError(f"data: {folder / ROWS_FILE} is not what its manifest says; prepare the rows again")
     rows = attempt.publish(folder, kind="data")
     return attempt.result(
-        {ROWS: rows.digest},
-        facts={"rows_sha256": manifest.rows_sha256, "num_rows": manifest.num_rows},
+        {ROWS: rows.digest}, facts={"rows_sha256": manifest.rows_sha256, "num_rows": manifest.num_rows}
     )
 
 

@@ -96,11 +96,7 @@ def report_of(job: str, ending: Ending, line: str, **more: object) -> Report:
 
 
 def look_around(
-    job: Job,
-    folder: Path,
-    pointed: Callable[[str], str | None],
-    history: Sequence[Retraining],
-    now: float,
+    job: Job, folder: Path, pointed: Callable[[str], str | None], history: Sequence[Retraining], now: float
 ) -> Look:
     """Looks at all triggers of a job, of which no retraining is running.
 
