@@ -81,9 +81,7 @@ class GateReport(Record):
     @property
     def state(self) -> GateState:
         """The worst of the gates; without any gate nothing was shown."""
-        found = {one.state for one in self.gates}
-        if not found:
-            return GateState.ERROR
+        found = {one.state for one in self.gates} or {GateState.ERROR}
         return next((state for state in _WORST_FIRST if state in found), GateState.PASSED)
 
     @property
