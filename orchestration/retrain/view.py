@@ -105,11 +105,8 @@ def outcome_line(retraining: Retraining, job: Job | None = None, now: State | No
     champion = now.champion.version if now and now.champion else ""
     if now and retraining.outcome is Ending.PROMOTED and champion != version:
         return f"{retraining.model} version {version} was promoted; version {champion} is the champion now"
-    if (
-        now
-        and retraining.outcome is Ending.WAITS
-        and version not in {one.version for one in now.waiting.values()}
-    ):
+    waiting = {one.version for one in now.waiting.values()} if now else {version}
+    if retraining.outcome is Ending.WAITS and version not in waiting:
         return f"{retraining.model} version {version} waited for approval and was decided on"
     approve = approval_of(job, version) if job else "march status has the command"
     line = _LINES[retraining.outcome].format(version=version, reason=retraining.reason, approve=approve)
