@@ -26,7 +26,7 @@ from reward.offline.files import file_sha256, weights_sha256
 from reward.provenance import json_sha256, package_version
 from reward.roles.prompts import load_prompts
 
-_ELSEWHERE = {"model", "estimate", "tracking"}  # of a recipe: in the key by content, or in none
+_ELSEWHERE = {"model", "estimate", "tracking", "data"}  # of a recipe: in the key by content, or in none
 _NOT_DECIDING = {"benchmarks", "concurrency", "timeout_s", "judge"}
 _WORLDS = {"tiny": "world", "wiki": "wiki"}  # the settings of each source
 
@@ -56,8 +56,8 @@ class Plan:
         champion: ParentWeights | None = None,
     ) -> dict[str, JsonValue]:
         """What decides a stage, given the results of those before it (of a champion where there is one)."""
-        registry = self.job.registry
         weights = done[Stage.TRAIN].facts["weights_sha256"] if Stage.TRAIN in done else None
+        registered: dict[str, JsonValue] = {"model": self.job.registry.model, "weights": weights}
         match stage:
             case Stage.PREPARE:
                 return {"code": self.code, "data": self.data}
@@ -73,17 +73,11 @@ class Plan:
                 return {"lineage": parent.lineage, **made}
             case Stage.REGISTER:
                 lineage = done[Stage.PUBLISH].outputs["lineage"]
-                return {
-                    "model": registry.model,
-                    "at": registry.address,
-                    "weights": weights,
-                    "lineage": lineage,
-                }
+                return {**registered, "at": self.job.registry.address, "lineage": lineage}
             case Stage.PROMOTE:
                 version = done[Stage.REGISTER].facts
                 return {
-                    "model": registry.model,
-                    "weights": weights,
+                    **registered,
                     "version": version["version"],
                     "registered_ms": version["registered_ms"],
                     "evaluation": done[Stage.EVALUATE].outputs["evaluation"],
@@ -143,10 +137,8 @@ def files_of_job(stage: Stage, job: Job, recipe: Recipe) -> list[Path]:
 
 def _recipe(recipe: Recipe) -> JsonValue:
     tree: dict[str, JsonValue] = recipe.model_dump(mode="json", exclude=_ELSEWHERE)
-    data = tree["data"]
-    assert isinstance(data, dict)
-    tree["data"] = {"max_steps": data["max_steps"]}
-    return {**tree, "prompts": load_prompts(recipe.audit.prompts).digest}
+    prompts = load_prompts(recipe.audit.prompts).digest
+    return {**tree, "data": {"max_steps": recipe.data.max_steps}, "prompts": prompts}
 
 
 def _data(job: Job, recipe: Recipe) -> JsonValue:
@@ -187,9 +179,8 @@ def _evaluation(given: EvaluationSettings) -> JsonValue:
         name: content_sha256(f"evaluation.benchmarks.{name}", path) for name, path in given.benchmarks.items()
     }
     check_evaluation(given)
-    settings = given.model_dump(mode="json", exclude=_NOT_DECIDING)
     return {
-        "settings": settings,
+        "settings": given.model_dump(mode="json", exclude=_NOT_DECIDING),
         "judge": given.judge.model if given.judge else None,
         "benchmarks": benchmarks,
     }
