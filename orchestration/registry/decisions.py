@@ -107,10 +107,12 @@ class Decisions:
         action, reason = Action.REFUSE, "; ".join(trial.report.reasons)[:1_000]
         if trial.report.state is GateState.PASSED:
             action, reason = Action.REQUEST if policy.approval.required else Action.PROMOTE, ""
+        one = trial.candidate
+        lineage = one.tags.get(LINEAGE_TAG)
         return self._decide(
             trial.seen,
             action,
-            _chosen(trial.candidate),
+            Chosen(version=one.version, sha256=one.sha256, uri=one.uri, lineage=lineage),
             reason,
             report=trial.report,
             evaluation=trial.evaluation,
@@ -198,8 +200,3 @@ class Decisions:
 
     def _me(self) -> str:
         return self.by or os.environ.get("MLFLOW_TRACKING_USERNAME") or getpass.getuser()
-
-
-def _chosen(version: ModelVersion) -> Chosen:
-    lineage = version.tags.get(LINEAGE_TAG)
-    return Chosen(version=version.version, sha256=version.sha256, uri=version.uri, lineage=lineage)

@@ -51,8 +51,10 @@ def log_stored_model(
     parts, links = urlsplit(stored.address), None
     if parts.scheme == "file" and has_server:
         links = Path(unquote(parts.path)).parents[1] / LINKS  # beside the store's models/DIGEST
-    if links is not None:
-        experiment = _experiment(client, links)
+    if links is not None:  # the experiment of a folder's models, whose artifact folders are in it
+        named = f"march-models {links.parent}"
+        found = client.get_experiment_by_name(named)
+        experiment = found.experiment_id if found else client.create_experiment(named, links.as_uri())
     elif run is not None:
         experiment = run.info.experiment_id
     else:
@@ -68,13 +70,6 @@ def log_stored_model(
         _link_figures(client, run, model, stored.lineage)
     client.finalize_logged_model(model.model_id, "READY")
     return model.model_id, source
-
-
-def _experiment(client: MlflowClient, links: Path) -> str:
-    """The experiment of a folder's models, whose artifact folders are in it."""
-    name = f"march-models {links.parent}"
-    found = client.get_experiment_by_name(name)
-    return str(found.experiment_id if found else client.create_experiment(name, links.as_uri()))
 
 
 def _link_figures(client: MlflowClient, run: Run, model: LoggedModel, lineage: Lineage) -> None:

@@ -59,8 +59,10 @@ class Registry:
 
     def versions(self, model: str) -> list[ModelVersion]:
         """All versions of a model, from the first to the last."""
+        if not model or any(letter in model for letter in "'/:@\\"):
+            raise ValueError(f"MODEL: {model!r} cannot name a model; leave out quotes, / : @ and \\")
         with one_line_errors(self.uri):
-            entries = pages(self._client.search_model_versions, filter_string=f"name = '{_checked(model)}'")
+            entries = pages(self._client.search_model_versions, filter_string=f"name = '{model}'")
             found = sorted(entries, key=lambda one: int(one.version))
         aliases = self.aliases(model) if found else {}
         return [
@@ -150,9 +152,3 @@ class Registry:
                 model, source, run_id=run_id, tags=tags, await_creation_for=0, model_id=logged
             )
         return str(made.version)
-
-
-def _checked(model: str) -> str:
-    if not model or any(letter in model for letter in "'/:@\\"):
-        raise ValueError(f"MODEL: {model!r} cannot name a model; leave out quotes, / : @ and \\")
-    return model
