@@ -94,9 +94,7 @@ class StageRequest(Record):
     key: str = Field(description="Digest of all that decides the output.")
     inputs: dict[str, JsonValue] = Field(description="What the key is of.")
     attempt: int = Field(ge=1, description="Of this key, over all commands.")
-    command_attempt: int = Field(
-        ge=1, description="Of this key, by this command; `retries.attempts` is the last."
-    )
+    command_attempt: int = Field(ge=1, description="By this command; `retries.attempts` is the last.")
     done: dict[Stage, StageResult] = Field(default={}, description="Of the stages before it.")
     parent: ParentWeights | None = Field(default=None, description="What a training starts from.")
     champion: ParentWeights | None = Field(default=None, description="Evaluated, and decided against.")
@@ -237,9 +235,7 @@ class Retraining(Record):
     reason: str = Field(default="", description="Why it ended as it did.")
     cause: str = Field(default="", description="What started it: a person, or a trigger.")
     seen: Seen | None = Field(default=None, description="None of an earlier version's.")
-    needs_person: bool = Field(
-        default=False, description="It ended for something that another attempt alone does not fix."
-    )
+    needs_person: bool = Field(default=False, description="Another attempt alone does not fix why it ended.")
 
     @property
     def spent(self) -> Spent:
