@@ -22,11 +22,6 @@ class IncompleteError(RuntimeError):
 
 
 def evaluate(attempt: Attempt) -> StageResult:
-    """Evaluates the candidate's or the champion's weights.
-
-    Raises:
-        IncompleteError: something is missing that another attempt may bring.
-    """
     from pipeline.evaluate.run import run_evaluation
 
     given, out = attempt.job.evaluation, attempt.folder / EVALUATION
@@ -73,12 +68,6 @@ def _weights(attempt: Attempt) -> Path:
 
 
 def check_evaluation(given: EvaluationSettings) -> None:
-    """Refuses what the evaluate stages would refuse, hours later, of settings and benchmarks' files.
-
-    Raises:
-        FileNotFoundError: a benchmark's files are not there.
-        ValueError: a benchmark is not known or cannot be asked so, a row is bad, a setting cannot be used, or
-            a judge is missing.
-    """
+    """Refuses what the evaluate stages would refuse, hours later, of settings and benchmarks' files."""
     planned = evaluation_job(given, _UNKNOWN, out=Path("evaluation"))  # where nothing is written
     make_plan(planned, option="evaluation.judge", fix="give its url and model, or leave the benchmark out")

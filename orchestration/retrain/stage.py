@@ -38,11 +38,7 @@ class ChangedInputsError(RuntimeError):
 
 
 def demand_same_inputs(request: StageRequest) -> None:
-    """Reads again what the key is of: a result of other files would be taken for that of these, for good.
-
-    Raises:
-        ChangedInputsError: a file was changed while the stage waited or worked.
-    """
+    """Reads again what the key is of: a result of other files would be taken for that of these, for good."""
     if request.job.cluster is not None or request.parent is None:
         return  # a cluster has the files as they were stored
     inputs = make_plan(request.job).inputs(request.stage, request.parent, request.done, request.champion)
