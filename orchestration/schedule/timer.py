@@ -87,11 +87,7 @@ def note(job: str, printed: str) -> None:
 
 
 def serve(jobs: Sequence[str], *, every_s: float, host: str, port: int) -> None:
-    """Takes turns until SIGTERM or SIGINT; then stops what is running in order.
-
-    Raises:
-        OSError: another process has the port.
-    """
+    """Takes turns until SIGTERM or SIGINT; then stops what is running in order."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
