@@ -88,9 +88,8 @@ class Child:
 
 @dataclass
 class Follower:
-    look: Callable[
-        [Fetched | None], Fetched
-    ]  # what is to be served, fetched; what was found last if it is that
+    # Fetches what is to be served; returns what was found last where it is that.
+    look: Callable[[Fetched | None], Fetched]
     command: Command
     check: Check
     limit_s: float  # for a server to be up
