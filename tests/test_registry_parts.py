@@ -10,7 +10,7 @@ from orchestration.promotion.policy import GatePolicy, SmokePolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry import trial
 from orchestration.registry.smoke import smoke_gate
-from orchestration.registry.store import LOCAL, ModelVersion, Registry, _checked
+from orchestration.registry.store import LOCAL, ModelVersion, Registry
 from pipeline.redaction import refuse_password
 from tests.march_cli import refused
 from tests.test_retrain_job import write_job
@@ -112,6 +112,6 @@ def test_without_an_address_it_is_the_file_of_a_local_retraining_or_one_line(
     assert Registry(None).uri == f"sqlite:///{tmp_path / LOCAL}"
 
 
-def test_a_name_that_cannot_be_is_refused() -> None:
+def test_a_name_that_cannot_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot name a model"):
-        _checked("a'b")
+        Registry(f"sqlite:///{tmp_path}/mlflow.db").versions("a'b")

@@ -21,13 +21,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render_run(run: Run, rows: Sequence[RolloutRow], found: Totals) -> str:
-    """Returns the page.
-
-    Args:
-        run: Whose figures are shown.
-        rows: The answers to show, in order.
-        found: Counts over all answers that fit, shown or not.
-    """
+    """The page of some answers, with counts over all that fit, shown or not."""
     columns = known_columns(run.steps)
     views = [report_row(as_audited(row), row.verdict) for row in rows]
     views = [replace(one, anchor=f"row-{row.step}-{row.place}") for one, row in zip(views, rows, strict=True)]

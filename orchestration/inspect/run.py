@@ -30,8 +30,6 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What a run says of itself."""
-
     folder: Path
     name: str
     note: str
@@ -83,11 +81,7 @@ def open_run(folder: Path) -> Run:
 
 
 def read_entries(run: Run, asked: tuple[int, int] | None = None) -> list[Entry]:
-    """Reads the light form of the kept answers.
-
-    Args:
-        run: Whose.
-        asked: First and last step; no file of another one is read.
+    """Reads the light form of the kept answers, of all steps or from the first to the last `asked`.
 
     Raises:
         FileNotFoundError: the file of a step is not there.
@@ -166,7 +160,6 @@ def truth_in_words(row: RolloutRow) -> str:
 
 
 def turn_in_words(turn: RolloutTurn) -> str:
-    """What a turn brought, in one line."""
     tokens = f"{turn.num_prompt_tokens:,} + {turn.num_response_tokens:,} tokens"
     cut = ", cut" if turn.finish_reason == "length" else ""
     version = "" if turn.weights_version is None else f", weights {turn.weights_version}"
@@ -197,7 +190,6 @@ class Totals:
 
 
 def choose(entries: Sequence[Entry], wanted: Wanted) -> list[Entry]:
-    """Returns the entries that fit, in order."""
     fitting = [
         entry
         for entry in entries
@@ -213,7 +205,6 @@ def few(entries: Sequence[Entry], most: int) -> list[Entry]:
 
 
 def totals(entries: Sequence[Entry]) -> Totals:
-    """Counts outcomes and claims."""
     outcomes = Counter(entry.outcome for entry in entries)
     states = Counter(state for entry in entries for state in entry.claims)
     return Totals(

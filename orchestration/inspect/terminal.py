@@ -99,7 +99,6 @@ def print_answers(run: Run, rows: Sequence[RolloutRow], found: Totals, console: 
 
 
 def kept_in_words(run: Run) -> str:
-    """How many answers are on disk."""
     plural = "" if len(run.steps) == 1 else "s"
     return f"{run.num_kept:,} answers of {len(run.steps):,} step{plural} kept"
 

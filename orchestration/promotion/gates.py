@@ -32,18 +32,9 @@ _FIRST: Mapping[str, Gate] = {
 
 
 def run_gates(contest: Contest, policy: GatePolicy) -> GateReport:
-    """Asks every gate.
-
-    Args:
-        contest: The candidate, and the champion if there is one.
-        policy: The bounds.
-    """
     gates = _FIRST if contest.champion is None else _AGAINST_A_CHAMPION
     found = [result for name, gate in gates.items() for result in _closed(name, gate, contest, policy)]
-    return GateReport(
-        gates=tuple(found),
-        policy_sha256=json_sha256([policy.model_dump(mode="json")]),
-    )
+    return GateReport(gates=tuple(found), policy_sha256=json_sha256([policy.model_dump(mode="json")]))
 
 
 def _closed(name: str, gate: Gate, contest: Contest, policy: GatePolicy) -> list[GateResult]:

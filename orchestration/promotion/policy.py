@@ -96,8 +96,6 @@ class ApprovalPolicy(Settings):
 
 
 class GatePolicy(Settings):
-    """All of it."""
-
     primary: PrimaryPolicy = PrimaryPolicy()
     slices: SlicesPolicy = SlicesPolicy()
     answers: AnswersPolicy = AnswersPolicy()
@@ -112,11 +110,7 @@ class GatePolicy(Settings):
 
 
 def read_policy(path: Path | None, *, named: str = "--policy") -> GatePolicy:
-    """The policy of a YAML file; None: the defaults.
-
-    Args:
-        path: The file.
-        named: The option or key that names it, for messages.
+    """The policy of a YAML file; None: the defaults. Messages call the file by `named`.
 
     Raises:
         FileNotFoundError: there is no such file.

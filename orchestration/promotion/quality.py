@@ -137,11 +137,6 @@ def floor_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
 
 
 def primary_scores(evidence: Evidence, policy: GatePolicy) -> dict[str, str]:
-    """The scores that decide, by benchmark.
-
-    Raises:
-        ValueError: the policy names a benchmark that was not evaluated, or there is none at all.
-    """
     wanted, names = policy.primary, evidence.measured
     if wanted.benchmark is not None:
         if wanted.benchmark not in names:

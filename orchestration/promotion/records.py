@@ -17,19 +17,15 @@ from reward.types import Record
 
 @dataclass(frozen=True)
 class Evidence:
-    """One evaluation."""
-
     manifest: Manifest
     items: Mapping[str, Sequence[ItemResult]]  # by benchmark
     artifact: str | None = None  # digest of its manifest in the store; None in a dry run
 
     @property
     def measured(self) -> list[str]:
-        """The benchmarks that measure the model, by name."""
         return sorted(self.manifest.measured)
 
     def primary_of(self, benchmark: str) -> str:
-        """Name of a benchmark's primary score."""
         return self.manifest.benchmarks[benchmark].card.primary
 
 
@@ -45,10 +41,6 @@ class Contest:
 
 def read_evidence(folder: Path, artifact: str | None = None) -> Evidence:
     """Reads an evaluation; every file is held against the digest in its manifest.
-
-    Args:
-        folder: Where it is.
-        artifact: Digest of its manifest in the store.
 
     Raises:
         FileNotFoundError: it is not there, or not whole.
@@ -89,9 +81,7 @@ class GateReport(Record):
     @property
     def state(self) -> GateState:
         """The worst of the gates; without any gate nothing was shown."""
-        found = {one.state for one in self.gates}
-        if not found:
-            return GateState.ERROR
+        found = {one.state for one in self.gates} or {GateState.ERROR}
         return next((state for state in _WORST_FIRST if state in found), GateState.PASSED)
 
     @property
@@ -116,7 +106,6 @@ def by_interval(interval: Interval | None, *, least: float = -math.inf, most: fl
 
 
 def ends_of(interval: Interval | None) -> dict[str, float | None]:
-    """An interval as figures of a gate."""
     return {"low": interval.low, "high": interval.high} if interval else {"low": None, "high": None}
 
 

@@ -32,8 +32,6 @@ KIND, POINTERS = "decision", "decisions/"
 
 
 class Action(StrEnum):
-    """What a decision does."""
-
     PROMOTE = "promote"  # the gates passed, and nobody is asked
     REQUEST = "request"  # the gates passed, and a person is asked
     APPROVE = "approve"
@@ -52,8 +50,6 @@ class Chosen(Record):
 
 
 class State(Record):
-    """What is decided about a model."""
-
     champion: Chosen | None = None
     previous: Chosen | None = None
     waiting: dict[str, Chosen] = Field(default={}, description="What waits for a person, by the request.")
@@ -82,35 +78,22 @@ class Decision(Record):
 
 @dataclass(frozen=True)
 class Made:
-    """A decision in the store."""
-
     digest: str
     decision: Decision
 
 
 @dataclass(frozen=True)
 class Chain:
-    """The decisions about one model.
-
-    Args:
-        store: Where they are.
-        model: Name of the model.
-    """
+    """The decisions about one model, in a store."""
 
     store: ArtifactStore
     model: str
 
     @property
     def pointer(self) -> str:
-        """Name of the pointer to the last decision."""
         return POINTERS + quote(self.model, safe="").replace("%", ".")
 
     def last(self) -> Made | None:
-        """The last decision; None where there is none.
-
-        Raises:
-            ValueError: it cannot be read.
-        """
         return next(self.history(), None)
 
     def history(self) -> Iterator[Made]:
@@ -122,11 +105,7 @@ class Chain:
             digest = made.decision.parent
 
     def append(self, decision: Decision, parent: Made | None) -> Made:
-        """Makes a decision.
-
-        Args:
-            decision: What is decided; its place in the chain and the state after it are worked out here.
-            parent: The last decision, on which it rests.
+        """Makes a decision on the last one, `parent`; works out its number and the state after it.
 
         Raises:
             MovedError: another decision was made meanwhile; nothing was done.

@@ -39,13 +39,7 @@ class LostRaceError(RuntimeError):
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions about one model.
-
-    Args:
-        registry: MLflow's registry, which has the versions and shows what was decided.
-        chain: Of the model.
-        by: Who decides; None: MLflow's user, or the system's.
-    """
+    """Decisions about one model, by a person or a command; None: MLflow's user, or the system's."""
 
     registry: Registry
     chain: Chain
@@ -53,7 +47,6 @@ class Decisions:
 
     @property
     def model(self) -> str:
-        """Name of the model."""
         return self.chain.model
 
     def state(self) -> State:
@@ -76,12 +69,7 @@ class Decisions:
     def rebuild(self, *, whole: bool = False, level: int = logging.WARNING) -> State:
         """Writes MLflow's aliases and tags again where they are not what was decided, and logs each.
 
-        Args:
-            whole: The tags of all versions, not only of the one that was decided about last.
-            level: Of what is logged.
-
-        Raises:
-            ValueError: MLflow cannot be written.
+        `whole` is for the tags of all versions, not only of the one that was decided about last.
         """
         while True:
             state, last = self.state(), self.chain.last()
@@ -92,11 +80,7 @@ class Decisions:
                 return state
 
     def version(self, reference: str) -> ModelVersion:
-        """A version by its number or @ALIAS; champion and previous are those of the decisions.
-
-        Raises:
-            NoVersionError: there is none.
-        """
+        """A version by its number or @ALIAS; champion and previous are those of the decisions."""
         wanted = reference.removeprefix("@")
         by_alias = reference != wanted or not wanted.isdigit()
         versions = self.registry.versions(self.model)
@@ -117,20 +101,18 @@ class Decisions:
     def promote(self, trial: Trial, policy: GatePolicy) -> Made:
         """Decides by what the gates said: promotes, asks a person, or notes that it is refused.
 
-        Args:
-            trial: Of the candidate.
-            policy: Whether a person is asked.
-
         Raises:
             LostRaceError: another decision was made since the gates were asked.
         """
         action, reason = Action.REFUSE, "; ".join(trial.report.reasons)[:1_000]
         if trial.report.state is GateState.PASSED:
             action, reason = Action.REQUEST if policy.approval.required else Action.PROMOTE, ""
+        one = trial.candidate
+        lineage = one.tags.get(LINEAGE_TAG)
         return self._decide(
             trial.seen,
             action,
-            _chosen(trial.candidate),
+            Chosen(version=one.version, sha256=one.sha256, uri=one.uri, lineage=lineage),
             reason,
             report=trial.report,
             evaluation=trial.evaluation,
@@ -174,7 +156,6 @@ class Decisions:
         return self._decide(state, Action.ROLLBACK, state.previous, reason)
 
     def _decide(self, seen: State, action: Action, about: Chosen, reason: str, **more: object) -> Made:
-        """Makes a decision on what was seen, and writes MLflow's view of it."""
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         who = {"id": uuid.uuid4().hex, "model": self.model, "by": self._me(), "at": at}
         what = {"action": action, "about": about, "reason": reason, **more}
@@ -219,8 +200,3 @@ class Decisions:
 
     def _me(self) -> str:
         return self.by or os.environ.get("MLFLOW_TRACKING_USERNAME") or getpass.getuser()
-
-
-def _chosen(version: ModelVersion) -> Chosen:
-    lineage = version.tags.get(LINEAGE_TAG)
-    return Chosen(version=version.version, sha256=version.sha256, uri=version.uri, lineage=lineage)

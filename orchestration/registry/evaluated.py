@@ -27,17 +27,9 @@ _NOT_IN_A_NAME = re.compile(r"[^\w\-. /]")  # what MLflow refuses in the name of
 def log_evaluation(
     uri: str, job: EvaluationJob, manifest: Manifest, *, page: Path | None = None, run_id: str | None = None
 ) -> str:
-    """Logs a whole evaluation; returns the run's id.
+    """Logs a whole evaluation, and its page if there is one; returns the run's id.
 
-    Args:
-        uri: The tracking server, or sqlite:///FILE.
-        job: The evaluation.
-        manifest: Its figures.
-        page: Its report, if there is one.
-        run_id: A run to log into, e.g. the training's, whose parameters stay; None makes one.
-
-    Raises:
-        ValueError: the server or the run cannot be reached.
+    It is logged into the run that is given, e.g. the training's, whose parameters stay, else into a new one.
     """
     from mlflow.entities import Metric
 

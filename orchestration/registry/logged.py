@@ -41,9 +41,6 @@ def log_stored_model(
     """Makes the logged model of a stored one, if there is a run to link it to, or the server wants one.
 
     Args:
-        client: Of the registry's server.
-        name: Of the registered model.
-        stored: What is registered.
         run_id: The run that made it, if the server has it.
         has_server: Whether a server is in between, which refuses folders.
 
@@ -54,8 +51,10 @@ def log_stored_model(
     parts, links = urlsplit(stored.address), None
     if parts.scheme == "file" and has_server:
         links = Path(unquote(parts.path)).parents[1] / LINKS  # beside the store's models/DIGEST
-    if links is not None:
-        experiment = _experiment(client, links)
+    if links is not None:  # the experiment of a folder's models, whose artifact folders are in it
+        named = f"march-models {links.parent}"
+        found = client.get_experiment_by_name(named)
+        experiment = found.experiment_id if found else client.create_experiment(named, links.as_uri())
     elif run is not None:
         experiment = run.info.experiment_id
     else:
@@ -64,23 +63,13 @@ def log_stored_model(
     source = stored.address
     if links is not None:
         source = model.artifact_location
-        _link(Path(unquote(urlsplit(source).path)), Path(unquote(parts.path)))
+        place = Path(unquote(urlsplit(source).path))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(unquote(parts.path), target_is_directory=True)
     if run is not None and run.info.lifecycle_stage == "active" and stored.lineage is not None:
         _link_figures(client, run, model, stored.lineage)
     client.finalize_logged_model(model.model_id, "READY")
     return model.model_id, source
-
-
-def _experiment(client: MlflowClient, links: Path) -> str:
-    """The experiment of a folder's models, whose artifact folders are in it."""
-    name = f"march-models {links.parent}"
-    found = client.get_experiment_by_name(name)
-    return str(found.experiment_id if found else client.create_experiment(name, links.as_uri()))
-
-
-def _link(place: Path, folder: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.symlink_to(folder, target_is_directory=True)
 
 
 def _link_figures(client: MlflowClient, run: Run, model: LoggedModel, lineage: Lineage) -> None:

@@ -34,15 +34,9 @@ _NEEDED = ("mlflow", "transformers", "torch")  # to load the model
 
 
 def write_mlflow_model(model: Artifact, *, weights_sha256: str, lineage: str | None) -> None:
-    """Writes what a stored model lacks for MLflow's clients; who knows more writes over what is there.
+    """Writes what a stored model lacks for MLflow's clients; who knows its lineage writes over what is there.
 
-    Args:
-        model: Its manifest.
-        weights_sha256: Digest of its files, as versions are registered by.
-        lineage: Digest of its lineage in the same store; None where nobody knows it.
-
-    Raises:
-        ValueError: the store cannot be read or written.
+    The lineage is named by its digest in the same store.
     """
     if lineage is None and model.store.backend.stat(model_key(model.digest, MLMODEL)) is not None:
         return

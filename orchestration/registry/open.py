@@ -25,11 +25,7 @@ def open_decisions(
 def open_version(
     reference: str, registry: str | None, store: ArtifactStore
 ) -> tuple[Decisions, ModelVersion]:
-    """The version that MODEL@ALIAS, MODEL@NUMBER or MODEL (its champion) names.
-
-    Raises:
-        ValueError: there is none, or no registry is named.
-    """
+    """The version that MODEL@ALIAS, MODEL@NUMBER or MODEL (its champion) names."""
     model, _, wanted = reference.partition("@")
     decisions = open_decisions(model, registry, store)
     return decisions, decisions.version(wanted if wanted.isdigit() else f"@{wanted or 'champion'}")

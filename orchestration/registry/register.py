@@ -19,22 +19,11 @@ from reward.offline.files import digest_of_files
 
 
 def register_weights(
-    registry: Registry,
-    model: str,
-    weights: str,
-    *,
-    store: OpenStore = environments_store,
+    registry: Registry, model: str, weights: str, *, store: OpenStore = environments_store
 ) -> tuple[str, bool]:
-    """Registers weights as a version of a model, once.
+    """Registers weights as a version of a model, once; returns the version, and whether it is new.
 
-    Args:
-        registry: Where.
-        model: Its name.
-        weights: Their folder, which is put into the store, or their reference there, or their lineage's.
-        store: Opens the store.
-
-    Returns:
-        The version, and whether it is new.
+    `weights` is their folder, which is put into the store, or their reference there, or their lineage's.
 
     Raises:
         ValueError: there is no such thing, it is no whole Hugging Face model, or a file is a pickle.

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
+
 _PAGE = 1_000
 # A server that hangs is given up after two minutes; MLflow's own limits make that a quarter of an hour.
 _IMPATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
 _UNSURE = ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE")  # the request may have been done
+MISSING, EXISTS = "RESOURCE_DOES_NOT_EXIST", "RESOURCE_ALREADY_EXISTS"
 _Found = TypeVar("_Found")
 
 
@@ -35,14 +38,14 @@ def pages(search: Callable[..., Any], **arguments: object) -> Iterator[Any]:
             return
 
 
-def unless_missing(ask: Callable[..., _Found], *arguments: object) -> _Found | None:
-    """What the server says; None where it has no such thing."""
+def unless(code: str, ask: Callable[..., _Found], *arguments: object) -> _Found | None:
+    """What the server says; None for this error."""
     from mlflow.exceptions import MlflowException
 
     try:
         return ask(*arguments)
     except MlflowException as error:
-        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+        if error.error_code != code:
             raise
     return None
 
@@ -52,15 +55,8 @@ def past_races(write: Callable[..., object], *arguments: object) -> None:
 
     Over PostgreSQL the second of two such writers gets the database's error; over SQLite they wait in turn.
     """
-    from mlflow.exceptions import MlflowException
-
-    for is_last in (False, False, True):
-        try:
-            write(*arguments)
-            return
-        except MlflowException as error:
-            if is_last or error.error_code != "BAD_REQUEST":
-                raise
+    is_race = retry_if_exception(lambda error: getattr(error, "error_code", "") == "BAD_REQUEST")
+    Retrying(retry=is_race, stop=stop_after_attempt(3), reraise=True)(write, *arguments)
 
 
 @contextmanager

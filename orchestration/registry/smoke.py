@@ -28,13 +28,7 @@ _MOST_CHARS = 200  # of what is shown of an error
 
 
 def smoke_gate(folder: Path, policy: SmokePolicy, *, program: str = __name__) -> GateResult:
-    """Loads the weights and asks some prompts; every prompt must have a non-empty answer.
-
-    Args:
-        folder: Of the weights.
-        policy: The prompts and limits.
-        program: The module that is run in a process of its own.
-    """
+    """Loads the weights and asks some prompts, in a process of its own; each must have a non-empty answer."""
     if not policy.required:
         return _said(GateState.PASSED, "not asked for (smoke.required: false)")
     with tempfile.TemporaryDirectory() as scratch:
@@ -79,11 +73,7 @@ def _said(state: GateState, reason: str) -> GateResult:
 
 
 async def ask(sampler: Sampler, policy: SmokePolicy) -> list[str]:
-    """The answers to the policy's prompts.
-
-    Raises:
-        SamplerError: one was not answered.
-    """
+    """The answers to the policy's prompts."""
     from reward.config import SamplingSettings
     from reward.samplers import Message
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from orchestration.registry.logged import StoredModel, log_stored_model
-from orchestration.registry.server import one_line_errors, pages, past_races, unless_missing
+from orchestration.registry.server import EXISTS, MISSING, one_line_errors, pages, past_races, unless
 from pipeline.record.tracking import LINEAGE_RUN_TAG
 from pipeline.redaction import refuse_password
 
@@ -37,14 +36,7 @@ class ModelVersion:
 
 
 class Registry:
-    """The registry of one MLflow server.
-
-    Args:
-        uri: Its address, or sqlite:///FILE; None: the file that a retraining without an address keeps here.
-
-    Raises:
-        ValueError: there is none, or it holds a password.
-    """
+    """The registry of one MLflow server; None: the file that a retraining without an address keeps here."""
 
     def __init__(self, uri: str | None) -> None:
         from mlflow import MlflowClient
@@ -62,17 +54,16 @@ class Registry:
             self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)
 
     def models(self) -> list[str]:
-        """Names of the models that have versions of ours."""
         with one_line_errors(self.uri):
             return sorted(one.name for one in pages(self._client.search_registered_models))
 
     def versions(self, model: str) -> list[ModelVersion]:
-        """All versions of a model, from the first to the last.
-
-        Raises:
-            ValueError: the server cannot be reached.
-        """
-        found = self._search(model)
+        """All versions of a model, from the first to the last."""
+        if not model or any(letter in model for letter in "'/:@\\"):
+            raise ValueError(f"MODEL: {model!r} cannot name a model; leave out quotes, / : @ and \\")
+        with one_line_errors(self.uri):
+            entries = pages(self._client.search_model_versions, filter_string=f"name = '{model}'")
+            found = sorted(entries, key=lambda one: int(one.version))
         aliases = self.aliases(model) if found else {}
         return [
             ModelVersion(
@@ -87,13 +78,10 @@ class Registry:
         ]
 
     def register(self, model: str, stored: StoredModel) -> tuple[str, bool]:
-        """Registers weights; the same content is the same version.
+        """Registers weights, the same content as the same version; returns it, and whether it is new.
 
         Of a version that is there already the address becomes the new one; a lineage that it has stays. The
         run of the training is linked where this server has it.
-
-        Returns:
-            The version, and whether it is new.
         """
         tags = {URI_TAG: stored.uri, SHA256_TAG: stored.sha256}
         tags |= {LINEAGE_TAG: stored.lineage_sha256} if stored.lineage_sha256 else {}
@@ -102,21 +90,23 @@ class Registry:
             old = there[0].tags
             for name, value in tags.items():
                 if name not in old or (name == URI_TAG and value != old[name]):
-                    self.set_tag(model, str(there[0].version), name, value)
+                    self.set_tag(model, there[0].version, name, value)
         else:
             made = self._create(model, tags, stored)
             there = self._with_digest(model, stored.sha256)
-        first, *twins = (str(one.version) for one in there)
+        first, *twins = (one.version for one in there)
         # Two at once, or a retry of a lost answer, make two versions: the lower number stays.
         for twin in twins:  # decisions find a version by its content
             self.delete(model, twin)
-        self._become_candidate(model, first)
+        last = self.versions(model)[-1]
+        if last.version == first and not last.aliases:  # else it is something already
+            self.set_alias(model, CANDIDATE, first)
         return first, first == made
 
     def delete(self, model: str, version: str) -> None:
         """Deletes a version, if it is there; its weights stay where they are."""
         with one_line_errors(self.uri):
-            unless_missing(self._client.delete_model_version, model, version)
+            unless(MISSING, self._client.delete_model_version, model, version)
 
     def lineages_of_runs(self) -> list[str]:
         """Addresses of the lineages that MLflow's runs name."""
@@ -129,9 +119,8 @@ class Registry:
             return sorted({one.data.tags[LINEAGE_RUN_TAG] for one in runs})
 
     def aliases(self, model: str) -> dict[str, str]:
-        """Aliases of a model and their versions."""
         with one_line_errors(self.uri):
-            found = unless_missing(self._client.get_registered_model, model)
+            found = unless(MISSING, self._client.get_registered_model, model)
         return {alias: str(version) for alias, version in found.aliases.items()} if found else {}
 
     def set_alias(self, model: str, alias: str, version: str | None) -> None:
@@ -143,18 +132,18 @@ class Registry:
                 past_races(self._client.set_registered_model_alias, model, alias, version)
 
     def set_tag(self, model: str, version: str, key: str, value: str) -> None:
-        """Sets a tag of a version."""
         with one_line_errors(self.uri):
             past_races(self._client.set_model_version_tag, model, version, key, value)
 
-    def _with_digest(self, model: str, sha256: str) -> list[Any]:
-        """Versions of this content, the lowest number first."""
-        return [one for one in self._search(model) if one.tags.get(SHA256_TAG) == sha256]
+    def _with_digest(self, model: str, sha256: str) -> list[ModelVersion]:
+        return [one for one in self.versions(model) if one.sha256 == sha256]
 
     def _create(self, model: str, tags: dict[str, str], stored: StoredModel) -> str:
         with one_line_errors(self.uri):
-            self._make(model)
-            run_id = self._run(stored.lineage.mlflow_run_id if stored.lineage else None)
+            unless(EXISTS, self._client.create_registered_model, model)
+            run_id = stored.lineage.mlflow_run_id if stored.lineage else None
+            if run_id and not unless(MISSING, self._client.get_run, run_id):
+                run_id = None  # of another server
             has_server = urlsplit(self.uri).scheme in ("http", "https")
             logged, source = log_stored_model(
                 self._client, model, stored, run_id=run_id, has_server=has_server
@@ -163,33 +152,3 @@ class Registry:
                 model, source, run_id=run_id, tags=tags, await_creation_for=0, model_id=logged
             )
         return str(made.version)
-
-    def _run(self, run_id: str | None) -> str | None:
-        """A run's id, if the server has it."""
-        return run_id if run_id and unless_missing(self._client.get_run, run_id) else None
-
-    def _become_candidate(self, model: str, version: str) -> None:
-        """The version that was registered last is the candidate, unless it is something already."""
-        is_last = str(self._search(model)[-1].version) == version
-        if is_last and version not in self.aliases(model).values():
-            self.set_alias(model, CANDIDATE, version)
-
-    def _make(self, model: str) -> None:
-        from mlflow.exceptions import MlflowException
-
-        try:
-            self._client.create_registered_model(model)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_ALREADY_EXISTS":
-                raise
-
-    def _search(self, model: str) -> list[Any]:
-        with one_line_errors(self.uri):
-            found = pages(self._client.search_model_versions, filter_string=f"name = '{_checked(model)}'")
-            return sorted(found, key=lambda one: int(one.version))
-
-
-def _checked(model: str) -> str:
-    if not model or any(letter in model for letter in "'/:@\\"):
-        raise ValueError(f"MODEL: {model!r} cannot name a model; leave out quotes, / : @ and \\")
-    return model

@@ -18,14 +18,9 @@ from reward.offline.files import digest_of_files
 
 
 def bring_evidence(reference: str, store: ArtifactStore, *, is_dry: bool = False) -> Evidence:
-    """An evaluation as the store has it, verified; one that is elsewhere is stored.
+    """An evaluation as a store has it, verified; a folder is put there, or read where it is if `is_dry`.
 
     What the gates read is what the decision refers to, whatever happens to a folder meanwhile.
-
-    Args:
-        reference: A folder, or a reference to the store.
-        store: That of the decisions.
-        is_dry: A folder is read where it is; nothing is stored.
 
     Raises:
         FileNotFoundError: there is no such folder.
@@ -53,10 +48,6 @@ def local_weights(version: ModelVersion, *, advance: Advance = no_progress) -> P
     They are read once: each file is held against its digest there, and the digest of all against the
     registered one before anything is fetched.
 
-    Args:
-        version: As it is registered.
-        advance: Called with the number of bytes that come from the store.
-
     Raises:
         ValueError: they cannot be had, are not what was registered, or are pickles.
     """
@@ -77,14 +68,9 @@ def local_weights(version: ModelVersion, *, advance: Advance = no_progress) -> P
 def references(
     registry: Registry, store: ArtifactStore, *, without: Collection[ModelVersion] = ()
 ) -> set[str]:
-    """Manifests of a store that a registered version or an MLflow run refers to.
+    """Manifests of a store that a registered version (`without` some) or an MLflow run refers to.
 
     A digest counts wherever it is said to be, since one store may have several addresses.
-
-    Args:
-        registry: Which.
-        store: Which.
-        without: Versions that count no more.
 
     Raises:
         ValueError: the registry cannot be read, or what is said to be here is not.

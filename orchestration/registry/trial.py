@@ -36,15 +36,7 @@ def try_candidate(
     *,
     is_dry: bool = False,
 ) -> Trial:
-    """Asks all gates about a candidate.
-
-    Args:
-        decisions: About the model.
-        reference: Version number or @ALIAS.
-        evidence: The candidate's evaluation.
-        theirs: The champion's; passed over where there is no champion.
-        policy: The bounds.
-        is_dry: MLflow's aliases are left as they are.
+    """Asks all gates about a candidate; `is_dry` leaves MLflow's aliases as they are.
 
     Raises:
         ValueError: the candidate is the champion already, or there is a champion and no evaluation of it, or

@@ -37,10 +37,7 @@ class Difference:
 def differences(registry: Registry, chain: Chain, *, whole: bool) -> Iterator[Difference]:
     """Where MLflow's aliases, tags and versions are not what was decided.
 
-    Args:
-        registry: MLflow's.
-        chain: Of the model.
-        whole: The tags of all versions, not only of the one that was decided about last.
+    `whole` is for the tags of all versions, not only of the one that was decided about last.
     """
     last = chain.last()
     if last is not None:  # without a decision the aliases are nobody's

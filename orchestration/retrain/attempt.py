@@ -38,8 +38,6 @@ _Report = TypeVar("_Report", bound=Record)
 
 
 class Attempt:
-    """One attempt at a stage."""
-
     def __init__(self, request: StageRequest) -> None:
         self.request = request
         self.job = request.job
@@ -52,7 +50,6 @@ class Attempt:
 
     @cached_property
     def store(self) -> ArtifactStore:
-        """The job's."""
         return open_job_store(self.job)
 
     @cached_property
@@ -66,11 +63,9 @@ class Attempt:
         return str(self.file(Path(self.job.recipe.name)))
 
     def made(self, stage: Stage, name: str) -> str:
-        """The digest of the manifest that an earlier stage made."""
         return self.request.done[stage].outputs[name]
 
     def result(self, outputs: dict[str, str], *, facts: dict[str, JsonValue] | None = None) -> StageResult:
-        """What was made."""
         stage, key = self.request.stage.result_name, self.request.key
         return StageResult(stage=stage, key=key, outputs=outputs, facts=facts or {})
 
@@ -123,7 +118,6 @@ class Attempt:
 
 
 def send(mark: str, report: Record) -> None:
-    """Tells the loop something."""
     with contextlib.suppress(OSError):  # the loop is gone, or the log's disk is full
         os.write(int(os.environ.get(PIPE_ENV, 1)), f"\n{mark}{report.model_dump_json()}\n".encode())
 

@@ -6,8 +6,6 @@ has the same digest, the same weights are the same version, and a decision carri
 
 from __future__ import annotations
 
-from pydantic import JsonValue
-
 from orchestration.promotion.records import GateState
 from orchestration.registry.chain import Action, Decision, State
 from orchestration.registry.decisions import Decisions, LostRaceError
@@ -57,8 +55,9 @@ def register(attempt: Attempt) -> StageResult:
     version, _ = register_weights(registry, settings.model, made_by)
     made = next(one for one in registry.versions(settings.model) if one.version == version)
     # The weights' digest, so that a version's deletion finds this result.
-    facts: dict[str, JsonValue] = {"version": version, "weights_sha256": sha256}
-    return attempt.result({}, facts={**facts, "registered_ms": made.created_ms})
+    return attempt.result(
+        {}, facts={"version": version, "weights_sha256": sha256, "registered_ms": made.created_ms}
+    )
 
 
 def promote(attempt: Attempt) -> StageResult:

@@ -22,12 +22,6 @@ class IncompleteError(RuntimeError):
 
 
 def evaluate(attempt: Attempt) -> StageResult:
-    """Evaluates the candidate's or the champion's weights.
-
-    Raises:
-        IncompleteError: something is missing that another attempt may bring.
-        ValueError: a benchmark or a server cannot be used.
-    """
     from pipeline.evaluate.run import run_evaluation
 
     given, out = attempt.job.evaluation, attempt.folder / EVALUATION
@@ -53,12 +47,7 @@ def demand_whole(request: StageRequest, num_missing: int, *, share: float) -> No
 
     In the last attempt of a command as many may be missing as the gates allow: they then decide about what is
     there. More would refuse the candidate for good, for what a server did. Attempts of earlier commands do
-    not count: they may have failed for other reasons.
-
-    Args:
-        request: What is asked for.
-        num_missing: Answers and judgements.
-        share: The most that is missing of a benchmark, by its items.
+    not count: they may have failed for other reasons. `share` is the most that is missing of one benchmark.
 
     Raises:
         IncompleteError: they are asked for again, by this command or by the next.
@@ -79,12 +68,6 @@ def _weights(attempt: Attempt) -> Path:
 
 
 def check_evaluation(given: EvaluationSettings) -> None:
-    """Refuses what the evaluate stages would refuse, hours later, of settings and benchmarks' files.
-
-    Raises:
-        FileNotFoundError: a benchmark's files are not there.
-        ValueError: a benchmark is not known or cannot be asked so, a row is bad, a setting cannot be used, or
-            a judge is missing.
-    """
+    """Refuses what the evaluate stages would refuse, hours later, of settings and benchmarks' files."""
     planned = evaluation_job(given, _UNKNOWN, out=Path("evaluation"))  # where nothing is written
     make_plan(planned, option="evaluation.judge", fix="give its url and model, or leave the benchmark out")

@@ -26,7 +26,7 @@ from reward.offline.files import file_sha256, weights_sha256
 from reward.provenance import json_sha256, package_version
 from reward.roles.prompts import load_prompts
 
-_ELSEWHERE = {"model", "estimate", "tracking"}  # of a recipe: in the key by content, or in none
+_ELSEWHERE = {"model", "estimate", "tracking", "data"}  # of a recipe: in the key by content, or in none
 _NOT_DECIDING = {"benchmarks", "concurrency", "timeout_s", "judge"}
 _WORLDS = {"tiny": "world", "wiki": "wiki"}  # the settings of each source
 
@@ -55,16 +55,9 @@ class Plan:
         done: Mapping[Stage, StageResult],
         champion: ParentWeights | None = None,
     ) -> dict[str, JsonValue]:
-        """What decides a stage.
-
-        Args:
-            stage: Which; all that come before it are done.
-            parent: What the training starts from.
-            done: Results of the stages before it; an evaluation of the champion only where there is one.
-            champion: Whose evaluation is asked for, if it is.
-        """
-        registry = self.job.registry
+        """What decides a stage, given the results of those before it (of a champion where there is one)."""
         weights = done[Stage.TRAIN].facts["weights_sha256"] if Stage.TRAIN in done else None
+        registered: dict[str, JsonValue] = {"model": self.job.registry.model, "weights": weights}
         match stage:
             case Stage.PREPARE:
                 return {"code": self.code, "data": self.data}
@@ -80,17 +73,11 @@ class Plan:
                 return {"lineage": parent.lineage, **made}
             case Stage.REGISTER:
                 lineage = done[Stage.PUBLISH].outputs["lineage"]
-                return {
-                    "model": registry.model,
-                    "at": registry.address,
-                    "weights": weights,
-                    "lineage": lineage,
-                }
+                return {**registered, "at": self.job.registry.address, "lineage": lineage}
             case Stage.PROMOTE:
                 version = done[Stage.REGISTER].facts
                 return {
-                    "model": registry.model,
-                    "weights": weights,
+                    **registered,
                     "version": version["version"],
                     "registered_ms": version["registered_ms"],
                     "evaluation": done[Stage.EVALUATE].outputs["evaluation"],
@@ -99,12 +86,7 @@ class Plan:
 
 
 def make_plan(job: Job) -> Plan:
-    """Looks up and reads all that a job names, so that nothing is refused by a later stage.
-
-    Raises:
-        FileNotFoundError: something is not there.
-        ValueError: something cannot be used.
-    """
+    """Looks up and reads all that a job names, so that nothing is refused by a later stage."""
     recipe = load_recipe(job.recipe.name, list(job.recipe.overrides))
     return Plan(
         job=job,
@@ -117,7 +99,6 @@ def make_plan(job: Job) -> Plan:
 
 
 def starting_weights(plan: Plan, decisions: Decisions) -> ParentWeights:
-    """What a retraining that begins now starts from."""
     champion = champion_weights(decisions) if plan.job.parent == "champion" else None
     if champion is not None:
         return champion
@@ -128,7 +109,6 @@ def starting_weights(plan: Plan, decisions: Decisions) -> ParentWeights:
 
 
 def champion_weights(decisions: Decisions) -> ParentWeights | None:
-    """Who is champion; None: nobody."""
     if decisions.state().champion is None:
         return None
     found = decisions.version("@champion")
@@ -157,10 +137,8 @@ def files_of_job(stage: Stage, job: Job, recipe: Recipe) -> list[Path]:
 
 def _recipe(recipe: Recipe) -> JsonValue:
     tree: dict[str, JsonValue] = recipe.model_dump(mode="json", exclude=_ELSEWHERE)
-    data = tree["data"]
-    assert isinstance(data, dict)
-    tree["data"] = {"max_steps": data["max_steps"]}
-    return {**tree, "prompts": load_prompts(recipe.audit.prompts).digest}
+    prompts = load_prompts(recipe.audit.prompts).digest
+    return {**tree, "data": {"max_steps": recipe.data.max_steps}, "prompts": prompts}
 
 
 def _data(job: Job, recipe: Recipe) -> JsonValue:
@@ -201,20 +179,15 @@ def _evaluation(given: EvaluationSettings) -> JsonValue:
         name: content_sha256(f"evaluation.benchmarks.{name}", path) for name, path in given.benchmarks.items()
     }
     check_evaluation(given)
-    settings = given.model_dump(mode="json", exclude=_NOT_DECIDING)
     return {
-        "settings": settings,
+        "settings": given.model_dump(mode="json", exclude=_NOT_DECIDING),
         "judge": given.judge.model if given.judge else None,
         "benchmarks": benchmarks,
     }
 
 
 def content_sha256(key: str, path: Path) -> str:
-    """Digest of a file, or of all files of a folder with their names.
-
-    Raises:
-        FileNotFoundError: it is not there; names the key of the job that says so.
-    """
+    """Digest of a file, or of all files of a folder with their names; `key` is the job's, for errors."""
     return weights_sha256(path) if path.is_dir() else file_sha256(_there(key, path))
 
 

@@ -26,14 +26,11 @@ JOBS = Path(__file__).parent / "jobs"
 
 
 def _recipe_beside(name: str, info: ValidationInfo) -> str:
-    """A recipe's file in the job's own folder, if it is there."""
     file = beside(Path(name), info)
     return str(file) if file.is_absolute() and file.is_file() else name
 
 
 class RecipeSettings(Settings):
-    """What is trained, and how."""
-
     name: Annotated[str, AfterValidator(_recipe_beside)] = Field(
         description="Of a recipe, or the path of one, first seen from the job's folder."
     )
@@ -41,8 +38,6 @@ class RecipeSettings(Settings):
 
 
 class RowsSource(Settings):
-    """One file of a benchmark."""
-
     dataset: str = Field(description="As `march prepare` names it.")
     path: InputPath
 
@@ -81,8 +76,6 @@ class DataSettings(Settings):
 
 
 class RegistrySettings(Settings):
-    """Where models are registered, and by which rules they are promoted."""
-
     uri: str | None = Field(default=None, description="MLflow; MLFLOW_TRACKING_URI, else a file under runs/.")
     model: str = Field(description="Its name in the registry.")
     policy: InputPath = Field(default=POLICY_FILE, description="The gates' bounds (docs/promotion.md).")
@@ -94,11 +87,6 @@ class RegistrySettings(Settings):
         return found or f"sqlite:///{LOCAL.absolute()}"
 
     def read_policy(self) -> GatePolicy:
-        """What the policy's file says.
-
-        Raises:
-            FileNotFoundError, ValueError: as `orchestration.promotion.policy.read_policy` does.
-        """
         return read_policy(self.policy, named="registry.policy")
 
 
@@ -215,16 +203,11 @@ class Job(Settings):
 
     @property
     def folder(self) -> Path:
-        """Where it works on this machine."""
         return (self.work / self.name).absolute()
 
 
 def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
-    """Reads a job by the path of its file, or by the name of one that is shipped.
-
-    Args:
-        name_or_path: Which.
-        assignments: KEY=VALUE over the file's keys.
+    """Reads a job by the path of its file, or by the name of one that is shipped; KEY=VALUE go over its keys.
 
     Raises:
         FileNotFoundError: there is no such job.
@@ -244,11 +227,6 @@ def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
 
 
 def job_file(name_or_path: str) -> Path:
-    """The file of a job.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
     for path in (Path(name_or_path), JOBS / f"{name_or_path}.yaml"):
         if path.is_file():
             return path

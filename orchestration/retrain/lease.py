@@ -40,16 +40,12 @@ class BusyError(ValueError):
 
 
 def lock_file(folder: Path) -> Path:
-    """What is locked in a job's folder."""
     return folder / ".lock"
 
 
 @contextmanager
 def only_here(folder: Path) -> Iterator[str]:
-    """Holds the job's lock on this machine.
-
-    Yields:
-        A name for this folder that no other machine has.
+    """Holds the job's lock on this machine; yields a name for this folder that no other machine has.
 
     Raises:
         BusyError: another process holds it.
@@ -74,11 +70,8 @@ class Lease:
     """A job's lease in a store.
 
     Args:
-        backend: Of the store.
-        job: Its name.
         holder: Name of this machine's folder of the job.
         period_s: Silence after which a holder counts as gone.
-        sleep: Waits; a test's may do something else.
     """
 
     def __init__(
@@ -118,10 +111,7 @@ class Lease:
             raise BusyError(f"{self._key}: {_said(found)} was first")
 
     def demand_free(self) -> Blob | None:
-        """Waits for one period where another machine has the lease; writes nothing.
-
-        Returns:
-            The lease as it is; None: there was never one.
+        """Waits for one period where another machine has the lease; None: there was never one.
 
         Raises:
             BusyError: another machine holds it.

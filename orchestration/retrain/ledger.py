@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from orchestration.registry.server import one_line_errors
+from orchestration.registry.server import EXISTS, one_line_errors, unless
 from orchestration.retrain.job import Job
 from orchestration.retrain.records import ParentWeights, Retraining, RetrainingState, Stage, StageStatus
 from orchestration.retrain.transient import PATIENCE_S, patiently
@@ -36,12 +36,7 @@ _T = TypeVar("_T")
 
 
 class Ledger:
-    """The retrainings in MLflow.
-
-    Args:
-        uri: The tracking server, or sqlite:///FILE.
-        patience_s: How long a write waits for a server that is gone.
-    """
+    """The retrainings in MLflow; for a server that is gone it waits so long, then raises ValueError."""
 
     def __init__(self, uri: str, *, patience_s: float = PATIENCE_S) -> None:
         from mlflow import MlflowClient
@@ -51,17 +46,10 @@ class Ledger:
             self._client = MlflowClient(tracking_uri=uri)
 
     def open(self, fresh: Retraining, *, params: dict[str, str] | None = None) -> Retraining:
-        """What another retraining left, if it asks for the same, or a fresh one, written.
+        """What another retraining left, if it asks for the same, or the fresh one, written.
 
         One that was left goes on from its own parent: its candidate may be the champion by now, and then
         another one would begin. Those that others left for good are said to be stopped.
-
-        Args:
-            fresh: From `new_retraining`.
-            params: For people, with a fresh one.
-
-        Raises:
-            ValueError: MLflow cannot be reached.
         """
         of_job = self.retrainings(fresh.job)
         found = chosen(of_job, fresh)
@@ -76,40 +64,23 @@ class Ledger:
         )
 
     def save(self, retraining: Retraining, *, patiently: bool = True) -> None:
-        """Writes how a retraining is going.
-
-        Args:
-            retraining: All of it.
-            patiently: Whether to wait for a server that is gone; a sign of life does not.
-
-        Raises:
-            ValueError: MLflow cannot be reached.
-        """
+        """Writes how a retraining is going; a sign of life does not wait for a server that is gone."""
         if patiently:
             self._patiently(lambda: self._write(retraining))
         else:
             self._write(retraining)
 
     def retrainings(self, job: str) -> list[Retraining]:
-        """The last retrainings of a job, newest first.
-
-        Raises:
-            ValueError: MLflow cannot be reached.
-        """
+        """The last retrainings of a job, newest first."""
         runs = self._patiently(lambda: self._search(f"tags.`{_TAG}job` = '{job}'"))
         return [one for run in runs if (one := _read_run(run)) is not None]
 
     def _make_run(self, made: Retraining, params: dict[str, str]) -> str:
         from mlflow.entities import Param
-        from mlflow.exceptions import MlflowException
 
-        found = self._client.get_experiment_by_name(EXPERIMENT)
-        try:
-            experiment = found.experiment_id if found else self._client.create_experiment(EXPERIMENT)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_ALREADY_EXISTS":
-                raise
-            return self._make_run(made, params)  # somebody was first
+        if self._client.get_experiment_by_name(EXPERIMENT) is None:
+            unless(EXISTS, self._client.create_experiment, EXPERIMENT)  # which another one may just have made
+        experiment = self._client.get_experiment_by_name(EXPERIMENT).experiment_id
         run = self._client.create_run(experiment, run_name=f"{made.job}-{made.id[:8]}", tags=_tags(made))
         kept = [Param(key, value[:_MOST_CHARS]) for key, value in params.items()]
         self._client.log_batch(run.info.run_id, params=kept)
@@ -142,14 +113,7 @@ class Ledger:
 
 
 def new_retraining(job: Job, given: str, parent: ParentWeights, *, cause: str = "") -> Retraining:
-    """A retraining that begins now and that MLflow does not know yet.
-
-    Args:
-        job: Whose.
-        given: Digest of data, recipe, evaluation, policy and code.
-        parent: What the training starts from.
-        cause: What started it.
-    """
+    """A retraining that begins now and that MLflow does not know yet; `given` is the digest of its plan."""
     now = now_ms()
     return Retraining(
         id=json_sha256([given, parent.sha256 or parent.uri]),
@@ -168,13 +132,10 @@ def new_retraining(job: Job, given: str, parent: ParentWeights, *, cause: str = 
 
 
 def chosen(of_job: Sequence[Retraining], fresh: Retraining) -> Retraining:
-    """One that was left and asks for the same, else one with the same parent, too, else the fresh one.
+    """Of a job's retrainings, newest first, the one to go on with.
 
+    That is one that was left and asks for the same, else one with the same parent, too, else the fresh one.
     One that ended and was killed before it was closed is left, too: nobody was notified of how it ended.
-
-    Args:
-        of_job: The retrainings of one job, newest first.
-        fresh: What is asked for.
     """
     asked = [one for one in of_job if one.given == fresh.given]
     left = [one for one in asked if not (one.state.is_final and one.is_closed)]

@@ -50,7 +50,6 @@ class LocalStage:
         os.close(end)
 
     def has_ended(self) -> bool:
-        """Whether the process is over."""
         return self._process.poll() is not None
 
     def problem(self) -> StageProblem | None:
@@ -64,7 +63,6 @@ class LocalStage:
         return last_report(self._read(), PROBLEM_MARK, StageProblem) or died
 
     def progress(self) -> StageProgress:
-        """What the process reported last."""
         return last_report(self._read(), PROGRESS_MARK, StageProgress) or StageProgress()
 
     def stop(self) -> None:

@@ -19,13 +19,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from orchestration.registry.decisions import Decisions
 from orchestration.retrain.attempt import FILE_KIND, FOLDER_KIND
-from orchestration.retrain.inputs import (
-    Plan,
-    champion_weights,
-    files_of_job,
-    starting_weights,
-    whole_recipe,
-)
+from orchestration.retrain.inputs import Plan, champion_weights, files_of_job, starting_weights, whole_recipe
 from orchestration.retrain.lease import Lease
 from orchestration.retrain.ledger import Ledger, chosen, new_retraining, now_ms
 from orchestration.retrain.local_stage import LocalStage
@@ -86,8 +80,6 @@ class LeaseLostError(EndedEarlyError):
 
 @dataclass(frozen=True)
 class Place:
-    """What a retraining works with."""
-
     plan: Plan
     decisions: Decisions
     results: Results
@@ -109,10 +101,7 @@ def retrain(
         redo: A stage that is made again though it has a result; those after it, if they get other inputs.
 
     Raises:
-        StageFailedError: a stage failed for good, or too often.
-        OverBudgetError: the budget is spent.
-        LeaseLostError: another machine took over.
-        ValueError: the registry, the store or MLflow cannot be used.
+        EndedEarlyError: there is no decision.
     """
     parent, job = patiently(lambda: starting_weights(place.plan, place.decisions)), place.plan.job
     params = {"recipe": place.plan.recipe.name, "parent": parent.uri}
@@ -167,7 +156,6 @@ class _Loop:
         self._attempts = Counter[str]()  # of this command, by key
 
     def run(self) -> Retraining:
-        """All stages in their order."""
         self._change(state=RetrainingState.RUNNING, ended_ms=None, outcome=None, reason="")
         self._change(machine=platform.node())
         self.save()
@@ -181,17 +169,11 @@ class _Loop:
         return self.end(state, reason=str(facts.get("reason") or ""))
 
     def end(self, state: RetrainingState, *, reason: str, needs_person: bool = False) -> Retraining:
-        """Writes down how it ended."""
         self._change(state=state, reason=reason[:1_000], ended_ms=now_ms(), needs_person=needs_person)
         self.save(or_warn=not state.is_final)
         return self._now
 
     def save(self, *, patiently: bool = True, or_warn: bool = False) -> None:
-        """Writes the retraining to the ledger, and shows it.
-
-        Raises:
-            ValueError: MLflow cannot be reached, and that is not only warned of.
-        """
         self._place.watch.show(self._now)
         self._demand_lease()
         try:
@@ -205,14 +187,12 @@ class _Loop:
         self._now = self._now.model_copy(update={**changes, "last_sign_ms": now_ms()})
 
     def _mark(self, stage: Stage, **changes: object) -> None:
-        """Changes how a stage is going."""
         found = self._now.stages
         self._change(
             stages=tuple(one.model_copy(update=changes) if one.stage is stage else one for one in found)
         )
 
     def _tried(self, stage: Stage) -> None:
-        """A stage, again while that may help."""
         retries = self._job.retries
 
         def may_pass(error: BaseException) -> bool:
@@ -305,7 +285,6 @@ class _Loop:
         return {str(name): store.publish(files[name], kind=kind).digest for name, kind in kinds.items()}
 
     def _attempt(self, request: StageRequest) -> StoredResult:
-        """Starts a stage and follows it to its end."""
         stage = request.stage
         self._check()
         begun = {"state": StageState.RUNNING, "key": request.key, "attempts": request.attempt, "error": None}
@@ -333,7 +312,6 @@ class _Loop:
             self._mark(stage, ray_job=running.id, spent_before=spent_before)
 
         def pay() -> StageProgress:
-            """Counts what the attempt took so far."""
             seconds, progress = time.monotonic() - started, running.progress()
             lasted = running.seconds() if isinstance(running, RayStage) else seconds
             spent = spent_before + Spent(hours=lasted / 3600, tokens=progress.tokens)
@@ -362,12 +340,6 @@ class _Loop:
         return running.problem()
 
     def _check(self) -> None:
-        """Whether there is budget and lease to go on.
-
-        Raises:
-            OverBudgetError: the budget is spent.
-            LeaseLostError: another machine may run the job.
-        """
         line = self._now.spent.over(self._job.budget)
         if line is not None:
             raise OverBudgetError(f"{line}; raise it in the job, and the same command goes on")

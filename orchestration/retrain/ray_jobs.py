@@ -52,15 +52,15 @@ class RayStage:
         self._answered, self._is_silent = time.monotonic(), False
         stage, key = re.escape(request.stage.result_name), request.key[:KEY_DIGITS]
         known = list(jobs_of(self._client, request.job, stage, key))
-        living = [one.submission_id for one in known if is_living(one)]
-        since_ms = [one.start_time for one in known if is_living(one)]
         self._began = time.monotonic()
-        if living:
-            logger.info("%s runs already; attached to it", living[-1])
-            self._began -= max(0.0, time.time() - (since_ms[-1] or time.time() * 1000) / 1000)
-        last = max((int(str(one.submission_id).rpartition("-")[2]) for one in known), default=0)
-        name = f"march-{request.job.name}-{stage}-{key}-{last + 1}"
-        self.id = str(living[-1] if living else _submit(self._client, request, cluster, name))
+        if living := [one for one in known if is_living(one)]:
+            self.id = str(living[-1].submission_id)
+            logger.info("%s runs already; attached to it", self.id)
+            self._began -= max(0.0, time.time() - (living[-1].start_time or time.time() * 1000) / 1000)
+        else:
+            last = max((int(str(one.submission_id).rpartition("-")[2]) for one in known), default=0)
+            name = f"march-{request.job.name}-{stage}-{key}-{last + 1}"
+            self.id = _submit(self._client, request, cluster, name)
 
     def has_ended(self) -> bool:
         """Whether the job is over, or out of reach for too long; asked of the cluster every other second."""
@@ -74,7 +74,6 @@ class RayStage:
         return self._status not in _LIVING or time.monotonic() - self._answered > self._patience_s
 
     def problem(self) -> StageProblem | None:
-        """What the stage's process said last, or what Ray says."""
         if self._status in _LIVING:
             line = f"Ray job {self.id}: the cluster has not answered for {self._patience_s:.0f} s"
             return StageProblem(line=f"{line}; the job was not stopped", transient=True)
@@ -99,7 +98,6 @@ class RayStage:
         return time.monotonic() - self._began
 
     def progress(self) -> StageProgress:
-        """The log's last report."""
         return self._progress
 
     def stop(self) -> None:
@@ -141,11 +139,7 @@ class RayStage:
 
 
 def open_client(address: str) -> Any:
-    """Ray's client of a cluster's jobs, which gives each question up after a while.
-
-    Raises:
-        ConnectionError: nothing is there.
-    """
+    """Ray's client of a cluster's jobs, which gives each question up after a while."""
     from ray.job_submission import JobSubmissionClient
 
     class Client(JobSubmissionClient):  # type: ignore[misc]  # Ray has no types
@@ -156,20 +150,12 @@ def open_client(address: str) -> Any:
 
 
 def jobs_of(client: Any, job: Job, stage: str = "[a-z]+", key: str = "[0-9a-f]+") -> Iterator[Any]:
-    """The jobs of a retraining's stages on a cluster, however they ended.
-
-    Args:
-        client: Of the cluster.
-        job: The retraining's.
-        stage: Pattern of the stage's name.
-        key: Pattern of its key.
-    """
+    """The jobs of a retraining's stages on a cluster, however they ended; `stage` and `key` are patterns."""
     name = re.compile(rf"march-{re.escape(job.name)}-{stage}-(?=[0-9a-f]{{{KEY_DIGITS}}}-){key}-\d+")
     return (one for one in client.list_jobs() if name.fullmatch(one.submission_id or ""))
 
 
 def is_living(job: Any) -> bool:
-    """Whether it waits or runs."""
     return job.status.value in _LIVING
 
 

@@ -53,8 +53,6 @@ class ParentWeights(Record):
 
 
 class Spent(Record):
-    """What was paid for."""
-
     hours: float = Field(default=0.0, ge=0, description="Wall time of stages, killed attempts included.")
     tokens: int = Field(default=0, ge=0)
 
@@ -62,7 +60,6 @@ class Spent(Record):
         return Spent(hours=self.hours + other.hours, tokens=self.tokens + other.tokens)
 
     def money(self, budget: BudgetSettings) -> float:
-        """By the given prices."""
         tokens = self.tokens / 1_000_000 * budget.price_per_million_tokens
         return self.hours * budget.price_per_hour + tokens
 
@@ -97,9 +94,7 @@ class StageRequest(Record):
     key: str = Field(description="Digest of all that decides the output.")
     inputs: dict[str, JsonValue] = Field(description="What the key is of.")
     attempt: int = Field(ge=1, description="Of this key, over all commands.")
-    command_attempt: int = Field(
-        ge=1, description="Of this key, by this command; `retries.attempts` is the last."
-    )
+    command_attempt: int = Field(ge=1, description="By this command; `retries.attempts` is the last.")
     done: dict[Stage, StageResult] = Field(default={}, description="Of the stages before it.")
     parent: ParentWeights | None = Field(default=None, description="What a training starts from.")
     champion: ParentWeights | None = Field(default=None, description="Evaluated, and decided against.")
@@ -137,8 +132,6 @@ def stage_folder(job: Job, stage: Stage, key: str) -> Path:
 
 
 class StageState(StrEnum):
-    """How a stage is going."""
-
     WAITING = "waiting"
     RUNNING = "running"  # or its machine is gone: look at the last sign of life
     DONE = "done"
@@ -148,8 +141,6 @@ class StageState(StrEnum):
 
 
 class RetrainingState(StrEnum):
-    """How a retraining is going."""
-
     RUNNING = "running"  # or its machine is gone: look at the last sign of life
     DONE = "done"
     FAILED = "failed"
@@ -164,12 +155,11 @@ class RetrainingState(StrEnum):
 
 
 class Ending(StrEnum):
-    """How a command ended, with its exit code; the first five say what became of a candidate."""
+    """How a command ended, with its exit code (docs/retraining.md); five say what became of a candidate."""
 
     code: int
 
     def __new__(cls, text: str, code: int = 0) -> Ending:
-        """A text with its code; docs/retraining.md has the table."""
         made = str.__new__(cls, text)
         made._value_, made.code = text, code
         return made
@@ -195,8 +185,6 @@ class Ending(StrEnum):
 
 
 class StageStatus(Record):
-    """One stage of one retraining."""
-
     model_config = ConfigDict(extra="ignore")  # another release's fields
 
     stage: Stage
@@ -247,17 +235,13 @@ class Retraining(Record):
     reason: str = Field(default="", description="Why it ended as it did.")
     cause: str = Field(default="", description="What started it: a person, or a trigger.")
     seen: Seen | None = Field(default=None, description="None of an earlier version's.")
-    needs_person: bool = Field(
-        default=False, description="It ended for something that another attempt alone does not fix."
-    )
+    needs_person: bool = Field(default=False, description="Another attempt alone does not fix why it ended.")
 
     @property
     def spent(self) -> Spent:
-        """Of all stages and attempts."""
         return sum((one.spent for one in self.stages), Spent())
 
     def status(self, stage: Stage) -> StageStatus:
-        """Of a stage."""
         return next(one for one in self.stages if one.stage is stage)
 
     @property

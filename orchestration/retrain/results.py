@@ -28,25 +28,19 @@ PREFIX = "retrain/"
 
 @dataclass(frozen=True)
 class StoredResult:
-    """A result that exists."""
-
     result: StageResult
     digest: str  # of its manifest
 
 
 class Results:
-    """The results of a job's stages, in the artifact store."""
+    """The results of a job's stages, in the artifact store; StoreError where that does not answer."""
 
     def __init__(self, store: ArtifactStore, job: str) -> None:
         self.store = store
         self._job = job
 
     def find(self, stage: Stage, key: str) -> StoredResult | None:
-        """The result for a key, if it exists and nothing that it names is lost or cut.
-
-        Raises:
-            StoreError: the store does not answer.
-        """
+        """The result for a key, if it exists and nothing that it names is lost or cut."""
         digest = self.store.pointed(self._pointer(stage.result_name, key))
         if digest is None:
             return None
@@ -92,11 +86,7 @@ class Results:
             self.store.backend.touch(there)
 
     def forget(self, stage: Stage, key: str) -> None:
-        """Takes the result of a key back, so that the stage runs again; what refers to the old one keeps it.
-
-        Raises:
-            StoreError: the store does not answer.
-        """
+        """Takes a key's result back, so that the stage runs again; what refers to the old one keeps it."""
         name = self._pointer(stage.result_name, key)
         digest = self.store.pointed(name)
         if digest is not None:
@@ -108,16 +98,10 @@ class Results:
 
 
 def open_job_store(job: Job) -> ArtifactStore:
-    """The store that a job names, or the environment's."""
     return open_store(settings_from_environment(job.store.location, job.store.endpoint))
 
 
 def read_result(store: ArtifactStore, digest: str) -> StageResult:
-    """The result that a manifest holds.
-
-    Raises:
-        ValueError: it holds none.
-    """
     manifest = store.manifest(digest)
     try:
         return StageResult.model_validate(manifest.record.get(FIELD))

@@ -28,13 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 def prune_after(job: Job, store: ArtifactStore, decisions: Decisions) -> None:
-    """Does what the job's `retention` says, under its lease. A failure is a warning: the next one does it.
-
-    Args:
-        job: Whose retraining has ended.
-        store: Its store.
-        decisions: About its model.
-    """
+    """Does what the job's `retention` says, under its lease. A failure is a warning: the next one does it."""
     settings, grace = job.retention, timedelta(hours=job.retention.grace_hours)
     if settings.keep_last is None:
         return
@@ -119,13 +113,7 @@ def results_of_version(store: ArtifactStore, version: ModelVersion) -> set[str]:
 
 
 def stale_results(store: ArtifactStore, keep_last: int, *, job: str = "") -> set[str]:
-    """Names of pointers to results that none of each job's last retrainings made or used.
-
-    Args:
-        store: Which.
-        keep_last: Of so many retrainings all results stay.
-        job: Of this job alone; all by default.
-    """
+    """Names of pointers to results that none of each job's (or one job's) last retrainings made or used."""
     stages: dict[str, list[Entry]] = {}
     for entry in store.backend.entries(f"{POINTERS}{PREFIX}" + (f"{job}/" if job else "")):
         stages.setdefault(entry.key.rpartition("/")[0], []).append(entry)

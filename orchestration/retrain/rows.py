@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestration.retrain.attempt import Attempt
 from orchestration.retrain.job import PrepareSettings
-from orchestration.retrain.records import KEY_DIGITS, Stage, StageResult
+from orchestration.retrain.records import StageResult
 from pipeline.data.job import run_job
 from pipeline.data.prepare import MANIFEST_FILE, ROWS_FILE, read_manifest
 from pipeline.data.sources import SOURCES
@@ -21,12 +21,7 @@ ROWS = "rows"
 
 
 def prepare(attempt: Attempt) -> StageResult:
-    """Makes or takes the rows, holds them against their manifest, and publishes them.
-
-    Raises:
-        FileNotFoundError: an input is not there.
-        ValueError: rows cannot be made, or are not those of their manifest.
-    """
+    """Makes or takes the rows, holds them against their manifest, and publishes them."""
     folder = _rows(attempt)
     manifest = read_manifest(folder)
     if manifest is None:
@@ -35,17 +30,11 @@ def prepare(attempt: Attempt) -> StageResult:
         raise ValueError(f"data: {folder / ROWS_FILE} is not what its manifest says; prepare the rows again")
     rows = attempt.publish(folder, kind="data")
     return attempt.result(
-        {ROWS: rows.digest},
-        facts={"rows_sha256": manifest.rows_sha256, "num_rows": manifest.num_rows},
+        {ROWS: rows.digest}, facts={"rows_sha256": manifest.rows_sha256, "num_rows": manifest.num_rows}
     )
 
 
 def rows_inputs(given: PrepareSettings) -> tuple[Input, ...]:
-    """The files that are prepared.
-
-    Raises:
-        ValueError: a dataset is not known.
-    """
     for one in given.inputs:
         if one.dataset not in SOURCES:
             known = ", ".join(SOURCES)
@@ -65,7 +54,6 @@ def counted(given: PrepareSettings, recipe: Recipe) -> PrepareSettings:
 
 
 def _rows(attempt: Attempt) -> Path:
-    """The folder of the rows."""
     job, recipe, made = attempt.job, attempt.recipe, attempt.folder / ROWS
     if job.data.rows is not None:
         return attempt.file(job.data.rows)
@@ -106,14 +94,3 @@ def _prepare(attempt: Attempt, given: PrepareSettings, out: Path) -> None:
         attempt.tell(label="preparing", done=done, total=0)
 
     write_card(run_job(job, count), out)
-
-
-def bring_rows(attempt: Attempt) -> Path:
-    """The rows of an earlier stage on this machine, at a place that the rows alone decide.
-
-    A training goes on only with a recipe that names the same place.
-    """
-    rows_sha256 = str(attempt.request.inputs[ROWS])
-    return attempt.bring(
-        attempt.made(Stage.PREPARE, ROWS), attempt.job.folder / f"{ROWS}-{rows_sha256[:KEY_DIGITS]}"
-    )

@@ -33,19 +33,12 @@ _WORK = {
 }
 
 
-_LONG = (Stage.PREPARE, Stage.TRAIN, Stage.EVALUATE, Stage.EVALUATE_CHAMPION)
-
-
 class ChangedInputsError(RuntimeError):
     """The job's files are no longer those that the command began with; the next takes them as they are."""
 
 
 def demand_same_inputs(request: StageRequest) -> None:
-    """Reads again what the key is of: a result of other files would be taken for that of these, for good.
-
-    Raises:
-        ChangedInputsError: a file was changed while the stage waited or worked.
-    """
+    """Reads again what the key is of: a result of other files would be taken for that of these, for good."""
     if request.job.cluster is not None or request.parent is None:
         return  # a cluster has the files as they were stored
     inputs = make_plan(request.job).inputs(request.stage, request.parent, request.done, request.champion)
@@ -71,7 +64,7 @@ def main(argument: str) -> int:
         if results.find(request.stage, request.key) is None:
             demand_same_inputs(request)
             made = _WORK[request.stage](attempt)
-            if request.stage in _LONG:
+            if request.stage.is_heavy:  # it took long
                 demand_same_inputs(request)
             results.put(request.stage, made)
     except Exception as error:

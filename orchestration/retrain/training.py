@@ -15,8 +15,8 @@ from pathlib import Path
 from orchestration.registry.store import ModelVersion
 from orchestration.registry.stored import local_weights
 from orchestration.retrain.attempt import Attempt
-from orchestration.retrain.records import ParentWeights, StageResult
-from orchestration.retrain.rows import bring_rows
+from orchestration.retrain.records import KEY_DIGITS, ParentWeights, Stage, StageResult
+from orchestration.retrain.rows import ROWS
 from pipeline.atomic import write_atomically
 from pipeline.lineage.publish import collect
 from pipeline.lineage.record import SURROUNDINGS_FILE
@@ -31,17 +31,15 @@ _POLL_S = 1.0
 
 
 def train(attempt: Attempt) -> StageResult:
-    """Trains, or goes on with it.
-
-    Raises:
-        TrainingFailedError: the run stopped.
-        ValueError: the rows or the parent's weights cannot be used.
-    """
+    """Trains, or goes on with it; TrainingFailedError where the run stopped."""
     from pipeline.train import train as run_training
 
     parent = attempt.request.parent
     assert parent is not None, "a training starts from something"
-    said = [*attempt.job.recipe.overrides, "data.source=prepared", f"data.path={bring_rows(attempt)}"]
+    # A training goes on only with a recipe that names the same place, so the rows alone decide it.
+    place = attempt.job.folder / f"{ROWS}-{str(attempt.request.inputs[ROWS])[:KEY_DIGITS]}"
+    rows = attempt.bring(attempt.made(Stage.PREPARE, ROWS), place)
+    said = [*attempt.job.recipe.overrides, "data.source=prepared", f"data.path={rows}"]
     if parent.version is not None:
         said.append(f"model={bring_weights(parent)}")
     if attempt.recipe.tracking.uri is None:
@@ -65,14 +63,11 @@ def drop_checkpoints(attempt: Attempt, run_dir: Path) -> None:
 
 
 def bring_weights(found: ParentWeights) -> Path:
-    """The folder of a registered version's weights, verified."""
     assert found.version is not None and found.sha256 is not None, found
-    known = {"version": found.version, "uri": found.uri, "sha256": found.sha256}
-    return local_weights(ModelVersion(**known, aliases=(), tags={}, created_ms=0))
+    return local_weights(ModelVersion(found.version, found.uri, found.sha256, (), {}, 0))
 
 
 def num_tokens(steps: list[dict[str, float]]) -> int:
-    """Tokens that all roles have written."""
     return int(sum(value for step in steps for name, value in step.items() if name.endswith(_TOKENS)))
 
 

@@ -15,12 +15,10 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_expone
 from orchestration.retrain.records import StageProblem
 from orchestration.terminal.messages import user_error
 
-_LINES = (
+_PASSING = (
     "requests.exceptions.ConnectionError", "requests.exceptions.Timeout", "urllib3.exceptions.HTTPError",
     "http.client.HTTPException", "httpx.TransportError", "botocore.exceptions.ConnectionError",
     "botocore.exceptions.HTTPClientError", "openai.APIConnectionError", "sqlalchemy.exc.OperationalError",
-)  # fmt: skip
-_ENGINES = (
     "ray.exceptions.RayError", "pipeline.record.run.TrainingFailedError", "reward.samplers.SamplerError",
     "pipeline.evaluate.tasks.served.ServerDownError", "orchestration.registry.decisions.LostRaceError",
 )  # fmt: skip
@@ -33,7 +31,6 @@ _T = TypeVar("_T")
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether another attempt may help."""
     return any(_may_pass(one) for one in _chain(error)) and not any(_is_final(one) for one in _chain(error))
 
 
@@ -63,7 +60,6 @@ def problem_of(error: Exception) -> StageProblem:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those that it was raised from."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:
@@ -78,7 +74,7 @@ def _may_pass(error: BaseException) -> bool:
     kinds = [(one.__module__, one.__qualname__) for one in type(error).__mro__]
     # A library's name for what lies deeper in it: openai._exceptions.X is openai.X.
     names = {f"{place}.{name}" for module, name in kinds for place in (module, module.partition(".")[0])}
-    return bool(names & {*_LINES, *_ENGINES}) or _status(error) in _STATUSES
+    return bool(names & set(_PASSING)) or _status(error) in _STATUSES
 
 
 def _is_final(error: BaseException) -> bool:

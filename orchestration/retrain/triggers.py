@@ -20,8 +20,6 @@ from reward.config import Settings
 
 
 class Cause(StrEnum):
-    """What asks for a retraining."""
-
     CRON = "cron"
     DATA = "data"
     DRIFT = "drift"
@@ -106,8 +104,6 @@ class DriftSettings(Settings):
 
 
 class BackoffSettings(Settings):
-    """What follows a retraining that failed."""
-
     attempts: int = Field(default=3, ge=1, description="For one trigger; then it waits for the next one.")
     first_s: float = Field(default=600.0, gt=0, description="Before the second attempt; doubled each time.")
     most_s: float = Field(default=21_600.0, gt=0, description="Most seconds between two attempts.")
@@ -123,5 +119,4 @@ class Triggers(Settings):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is none."""
         return self.cron is None and self.data is None and self.drift is None

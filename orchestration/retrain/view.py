@@ -38,7 +38,6 @@ class Watch:
         self._first, self._since = StageProgress(), time.monotonic()
 
     def show(self, retraining: Retraining, progress: StageProgress | None = None) -> None:
-        """What has changed, and how far the running stage is."""
         for one in retraining.stages:
             if self._said.get(one.stage, (StageState.WAITING, 0)) != (one.state, one.attempts):
                 self._said[one.stage] = (one.state, one.attempts)
@@ -70,14 +69,7 @@ class Watch:
 
 
 def stages_table(retraining: Retraining, budget: BudgetSettings, *, title: str = "", note: str = "") -> Table:
-    """The stages, and what was spent.
-
-    Args:
-        retraining: As it is, or as it is planned.
-        budget: Of the job.
-        title: Put above.
-        note: Put below.
-    """
+    """The stages, and what was spent, with a note below."""
     table = Table(title=title, title_justify="left", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for column in ("stage", "state", "attempts", "seconds", "key", ""):
         table.add_column(column, justify="right" if column in ("attempts", "seconds") else "left")
@@ -113,11 +105,8 @@ def outcome_line(retraining: Retraining, job: Job | None = None, now: State | No
     champion = now.champion.version if now and now.champion else ""
     if now and retraining.outcome is Ending.PROMOTED and champion != version:
         return f"{retraining.model} version {version} was promoted; version {champion} is the champion now"
-    if (
-        now
-        and retraining.outcome is Ending.WAITS
-        and version not in {one.version for one in now.waiting.values()}
-    ):
+    waiting = {one.version for one in now.waiting.values()} if now else {version}
+    if retraining.outcome is Ending.WAITS and version not in waiting:
         return f"{retraining.model} version {version} waited for approval and was decided on"
     approve = approval_of(job, version) if job else "march status has the command"
     line = _LINES[retraining.outcome].format(version=version, reason=retraining.reason, approve=approve)
@@ -125,7 +114,6 @@ def outcome_line(retraining: Retraining, job: Job | None = None, now: State | No
 
 
 def approval_of(job: Job, version: str) -> str:
-    """The command that approves a version of a job's model."""
     registry, store = job.registry, job.store.location
     return approval_command(registry.model, version, registry=registry.uri, store=store)
 

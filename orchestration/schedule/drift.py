@@ -31,8 +31,6 @@ NUM_RECORDED = 50  # files; those with earlier names count as settled. A tag of 
 
 
 class DriftState(StrEnum):
-    """What a look found."""
-
     TOO_FEW = "too few answers"
     TOO_MANY_UNSCORED = "too many unscored"
     WITHIN = "not shown to drift"
@@ -40,8 +38,6 @@ class DriftState(StrEnum):
 
 
 class Drift(Record):
-    """One look."""
-
     state: DriftState
     num_scored: int
     num_refuted: int
@@ -60,7 +56,6 @@ class Drift(Record):
         return self.num_refuted / self.num_scored if self.num_scored else None
 
     def __str__(self) -> str:
-        """In one line."""
         if self.rate is None:
             return f"{self.state}: no scored answers"
         bound = "" if self.low is None else f", known to be {self.low:.1%} or more"
@@ -95,13 +90,7 @@ class Tally:
 
 
 def look(answers: Sequence[Judged], settings: DriftSettings, *, num_looks: int) -> Drift:
-    """Looks at verdicts.
-
-    Args:
-        answers: All that are looked at.
-        settings: Of the trigger.
-        num_looks: Looks since the last retraining, before this one.
-    """
+    """Looks at verdicts; `num_looks` were made since the last retraining, before this one."""
     outcomes = [one.outcome for one in answers]
     tallies = _tallies(answers)
     num_unscored = outcomes.count(Outcome.UNSCORED)
@@ -133,12 +122,7 @@ def look_alpha(settings: DriftSettings, num_looks: int) -> float:
 
 
 def lower_bound(tallies: Sequence[Tally], alpha: float) -> float:
-    """One-sided lower bound of the share of refuted answers, by source.
-
-    Args:
-        tallies: Two sources or more, each with a scored answer.
-        alpha: Chance that the true share lies below.
-    """
+    """One-sided lower bound, at `alpha`, of the share of refuted answers, by source (two or more)."""
     from scipy.special import betaincinv
 
     num_scored = sum(one.num_scored for one in tallies)
@@ -179,7 +163,6 @@ def lines_of(folder: Path, patterns: Sequence[str]) -> dict[str, int]:
 
 
 def recorded(lines: Mapping[str, int]) -> dict[str, int]:
-    """What a retraining records of them."""
     return {name: lines[name] for name in sorted(lines)[-NUM_RECORDED:]}
 
 
@@ -188,20 +171,11 @@ def look_at(
 ) -> Drift:
     """Makes every look that the new verdicts allow, one at each `min_answers`.
 
-    The same verdicts give the same looks, so it does not matter how often this is called.
-
-    Args:
-        folder: From which patterns are seen.
-        settings: Of the trigger.
-        settled: Lines of each file that are not looked at.
-        lines: Lines of each file that are there.
-
-    Returns:
-        The first look that found drift, else the last one.
+    The same verdicts give the same looks, so it does not matter how often this is called. Of the lines of
+    each file, settled ones are not looked at. Returns the first look that found drift, else the last one.
 
     Raises:
-        ValueError: a line is no verdict, or a row no answer.
-        OSError: a file cannot be read.
+        ValueError, OSError: a line is no verdict, a row no answer, or a file cannot be read.
     """
     verdicts = [
         one

@@ -10,7 +10,7 @@ expressions for every hour follow the clocks through both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -53,7 +53,6 @@ class Look(Record):
 
     @property
     def is_due(self) -> bool:
-        """Whether a retraining starts now."""
         return bool(self.seen.causes) and self.waits_until is None
 
     @property
@@ -62,7 +61,6 @@ class Look(Record):
         return "; ".join(f"{one.cause}: {one.detail}" for one in self.triggers if one.is_due)
 
     def __str__(self) -> str:
-        """Why nothing starts, in one line."""
         if self.waits_until is not None:
             again = f"{datetime.fromtimestamp(self.waits_until, UTC):%Y-%m-%d %H:%M:%S} UTC"
             return f"failed {self.num_failures} times in a row; again at {again} ({self.why})"
@@ -75,11 +73,9 @@ class Look(Record):
         """This look, where data that has changed again since another one a moment ago is not due yet."""
         if self.seen.data == before.seen.data:
             return self
+        changing = {"is_due": False, "detail": "still changing"}
         triggers = tuple(
-            one.model_copy(update={"is_due": False, "detail": "still changing"})
-            if one.cause is Cause.DATA
-            else one
-            for one in self.triggers
+            one.model_copy(update=changing) if one.cause is Cause.DATA else one for one in self.triggers
         )
         return self.model_copy(update={"triggers": triggers, "seen": _for_these(self.seen, triggers)})
 
@@ -96,25 +92,16 @@ class Report(Record):
 
 
 def report_of(job: str, ending: Ending, line: str, **more: object) -> Report:
-    """A report with the code of its ending."""
     return Report.model_validate({"job": job, "ending": ending, "code": ending.code, "line": line, **more})
 
 
 def look_around(
-    job: Job,
-    folder: Path,
-    pointed: Callable[[str], str | None],
-    history: Sequence[Retraining],
-    now: float,
+    job: Job, folder: Path, pointed: Callable[[str], str | None], history: Sequence[Retraining], now: float
 ) -> Look:
     """Looks at all triggers of a job, of which no retraining is running.
 
-    Args:
-        job: The job.
-        folder: Of its file, from which paths and patterns are seen.
-        pointed: What a pointer of its store points to.
-        history: Its retrainings.
-        now: Seconds since 1970.
+    Paths and patterns are seen from `folder`, that of the job's file; `pointed` says what a pointer of its
+    store points to, `history` has its retrainings, `now` is in seconds since 1970.
     """
     settings = job.triggers
     past = read_past(history, settings.backoff, now)
@@ -128,7 +115,12 @@ def look_around(
     if settings.drift is not None:
         trigger, verdicts = _drift(settings.drift, folder, past, now)
         found.append(trigger)
-    triggers = tuple(_going_on(found, past.goes_on))
+    # Triggers of a command that was killed or failed stay due, whatever they say by now.
+    goes_on = {"is_due": True, "detail": "goes on after an attempt that did not end well"}
+    triggers = tuple(
+        one.model_copy(update=goes_on) if one.cause in past.goes_on and not one.is_due else one
+        for one in found
+    )
     began_ms = int(now * 1000)
     seen = Seen(order=past.order + 1, attempt=past.attempt, began_ms=began_ms, data=data, verdicts=verdicts)
     return Look(
@@ -143,24 +135,17 @@ def look_around(
 
 def _cron(cron: CronSettings, past: Past, now: float) -> Trigger:
     coming, came = next_time(cron, now), last_time(cron, now)
-    trigger = Trigger(
-        cause=Cause.CRON,
-        what=cron.expression,
-        next_at=coming.timestamp() if coming else None,
-        detail=f"next {coming:%Y-%m-%d %H:%M %Z}" if coming else "never comes again",
-    )
+    is_due, detail = False, f"next {coming:%Y-%m-%d %H:%M %Z}" if coming else "never comes again"
     if past.began is not None and (came is None or came.timestamp() <= past.began):
-        if past.began <= now:
-            return trigger
-        began = datetime.fromtimestamp(past.began, UTC)
-        detail = f"the clock was set back: the last retraining began at {began:%Y-%m-%d %H:%M} UTC"
-        return trigger.model_copy(update={"detail": detail})
-    if came is None:
-        return trigger
-    detail = f"{cron.expression} ({cron.timezone}): {came:%Y-%m-%d %H:%M %Z}"
-    if now - came.timestamp() > cron.grace_s:
-        return trigger.model_copy(update={"detail": f"{detail} was missed and is too long ago"})
-    return trigger.model_copy(update={"is_due": True, "detail": detail})
+        if past.began > now:
+            began = datetime.fromtimestamp(past.began, UTC)
+            detail = f"the clock was set back: the last retraining began at {began:%Y-%m-%d %H:%M} UTC"
+    elif came is not None:
+        is_due = now - came.timestamp() <= cron.grace_s
+        detail = f"{cron.expression} ({cron.timezone}): {came:%Y-%m-%d %H:%M %Z}"
+        detail += "" if is_due else " was missed and is too long ago"
+    next_at = coming.timestamp() if coming else None
+    return Trigger(cause=Cause.CRON, what=cron.expression, is_due=is_due, detail=detail, next_at=next_at)
 
 
 def next_time(cron: CronSettings, now: float) -> datetime | None:
@@ -178,8 +163,7 @@ def last_time(cron: CronSettings, now: float) -> datetime | None:
 def _data(
     job: Job, settings: DataSettings, folder: Path, pointed: Callable[[str], str | None], past: Past
 ) -> tuple[Trigger, dict[str, str]]:
-    """The trigger, and the digests of what it watches."""
-    trigger = Trigger(cause=Cause.DATA, what=_what(settings.paths, settings.pointers))
+    what = _what(settings.paths, settings.pointers)
     watched = {str(path): folder / path.expanduser() for path in settings.paths}
     if not (settings.paths or settings.pointers):
         inputs = enumerate(job.data.prepare.inputs if job.data.prepare else ())
@@ -188,15 +172,15 @@ def _data(
     try:
         asked = {name: _path_digest(path) for name, path in watched.items()}
         asked |= {f"pointer {name}": pointed(name) for name in settings.pointers}
+        data = {name: one for name, one in asked.items() if one is not None}
+        if not data:
+            raise FileNotFoundError(f"nothing is there yet of {', '.join(asked)}")
     except (ValueError, OSError) as error:
-        return trigger.model_copy(update={"problem": _line(error)}), dict(past.data)
-    data = {name: one for name, one in asked.items() if one is not None}
-    if not data:
-        problem = f"nothing is there yet of {', '.join(asked)}"
-        return trigger.model_copy(update={"problem": problem}), dict(past.data)
+        return Trigger(cause=Cause.DATA, what=what, problem=_line(error)), dict(past.data)
     changed = [name for name, one in data.items() if past.data.get(name) != one]
     detail = f"changed: {', '.join(changed)}" if changed else "nothing new"
-    return trigger.model_copy(update={"is_due": bool(changed), "detail": detail}), {**past.data, **data}
+    found = Trigger(cause=Cause.DATA, what=what, is_due=bool(changed), detail=detail)
+    return found, {**past.data, **data}
 
 
 def _path_digest(path: Path) -> str | None:
@@ -211,30 +195,18 @@ def _path_digest(path: Path) -> str | None:
 
 
 def _drift(settings: DriftSettings, folder: Path, past: Past, now: float) -> tuple[Trigger, dict[str, int]]:
-    """The trigger, and the verdicts that a retraining settles."""
-    trigger, verdicts = Trigger(cause=Cause.DRIFT, what=_what(settings.verdicts)), dict(past.verdicts)
+    what, verdicts = _what(settings.verdicts), dict(past.verdicts)
     try:
         lines = lines_of(folder, settings.verdicts)
         verdicts = recorded(lines)
         found = look_at(folder, settings, settled=past.verdicts, lines=lines)
     except (ValueError, OSError) as error:
-        return trigger.model_copy(update={"problem": _line(error)}), verdicts
+        return Trigger(cause=Cause.DRIFT, what=what, problem=_line(error)), verdicts
     began, cool_s = past.drift_began, settings.cool_down_s
     is_due, detail = found.state is DriftState.DRIFTED, str(found) if lines else "no such file yet"
     if is_due and began is not None and began <= now < began + cool_s:
         is_due, detail = False, f"{detail}; the last retraining for drift is less than {cool_s:,.0f} s ago"
-    return trigger.model_copy(update={"is_due": is_due, "detail": detail, "drift": found}), verdicts
-
-
-def _going_on(triggers: Sequence[Trigger], causes: Sequence[Cause]) -> Iterator[Trigger]:
-    """Triggers of a command that was killed or failed stay due, whatever they say by now."""
-    for one in triggers:
-        if one.cause in causes and not one.is_due:
-            yield one.model_copy(
-                update={"is_due": True, "detail": "goes on after an attempt that did not end well"}
-            )
-        else:
-            yield one
+    return Trigger(cause=Cause.DRIFT, what=what, is_due=is_due, detail=detail, drift=found), verdicts
 
 
 def _for_these(seen: Seen, triggers: Sequence[Trigger]) -> Seen:

@@ -32,13 +32,7 @@ class Past:
 
 
 def read_past(history: Sequence[Retraining], backoff: BackoffSettings, now: float) -> Past:
-    """Works it out.
-
-    Args:
-        history: The job's retrainings, in any order.
-        backoff: Of the job.
-        now: Seconds since 1970. No retraining of this job is running.
-    """
+    """Works it out at `now` (seconds since 1970), when no retraining of the job is running."""
     known = [(one.seen.order, one, one.seen) for one in history if one.seen is not None]
     known.sort(key=lambda one: one[0])  # not by time: clocks are set back
     if not known:

@@ -37,8 +37,6 @@ _GOOD, _BUSY, _WARN, _BAD = "green", "cyan", "yellow", "red"
 
 
 class WaitingVersion(Record):
-    """A version that waits for a person."""
-
     version: str
     by: str = Field(description="Who asked.")
     at: str
@@ -46,8 +44,6 @@ class WaitingVersion(Record):
 
 
 class ModelStatus(Record):
-    """A model in the registry."""
-
     champion: str | None = None
     candidate: str | None = None
     previous: str | None = None
@@ -55,8 +51,6 @@ class ModelStatus(Record):
 
 
 class JobStatus(Record):
-    """One job."""
-
     name: str
     file: str
     model_name: str
@@ -68,22 +62,12 @@ class JobStatus(Record):
 
 
 class Status(Record):
-    """All of it."""
-
     at: float = Field(description="Seconds since 1970.")
     jobs: tuple[JobStatus, ...]
 
 
 def read_status(names: Sequence[str]) -> Status:
-    """Reads the status of jobs.
-
-    Args:
-        names: Of jobs, or their files.
-
-    Raises:
-        FileNotFoundError: there is no such job.
-        ValueError: one cannot be used.
-    """
+    """Reads the status of jobs, by their names or files."""
     now = time.time()
     return Status(at=now, jobs=tuple(_job_status(job_file(name).absolute(), now) for name in names))
 
@@ -144,7 +128,6 @@ def _named_problem(problems: list[str]) -> Iterator[None]:
 
 
 def print_status(status: Status, console: Console) -> None:
-    """One block a job."""
     for job in status.jobs:
         console.print(_block(job, status.at))
 
@@ -192,7 +175,6 @@ def _row(label: str, said: Text) -> Table:
 
 
 def trigger_line(trigger: Trigger, now: float) -> Text:
-    """How a trigger is."""
     if trigger.problem:
         return Text(f"cannot be looked at: {trigger.problem}", _BAD)
     if trigger.is_due:
@@ -205,7 +187,6 @@ def trigger_line(trigger: Trigger, now: float) -> Text:
 
 
 def due_line(look: Look) -> Text:
-    """Whether a job is due."""
     if look.is_due:
         return Text("due; the next march retrain --if-due starts it", _BUSY)
     return Text(str(look), _BAD) if look.num_failures else Text("not due")

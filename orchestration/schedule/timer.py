@@ -36,13 +36,7 @@ ENDED = Counter("march_retrainings", "Retrainings that ended", [*_JOB, "result"]
 
 
 def take_turns(job: str, every_s: float, stop: threading.Event) -> None:
-    """Runs one job's commands, one after the other, until `stop` is set; what runs then ends in order.
-
-    Args:
-        job: Its file, or its name.
-        every_s: From the start of one command to that of the next, in seconds.
-        stop: Set by a signal.
-    """
+    """Runs a job's commands, one every so many seconds, until `stop` is set; what runs then ends in order."""
     label, command = label_of(job), [*_MARCH, "retrain", job, "--if-due", "--json"]
     while not stop.is_set():
         printed: str | None = None
@@ -93,11 +87,7 @@ def note(job: str, printed: str) -> None:
 
 
 def serve(jobs: Sequence[str], *, every_s: float, host: str, port: int) -> None:
-    """Takes turns until SIGTERM or SIGINT; then stops what is running in order.
-
-    Raises:
-        OSError: another process has the port.
-    """
+    """Takes turns until SIGTERM or SIGINT; then stops what is running in order."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -52,8 +52,6 @@ Command = Callable[[Fetched, int], Sequence[str]]  # of a server of these weight
 
 
 class Child:
-    """Starts a server."""
-
     def __init__(self, served: Fetched, command: Command) -> None:
         self._held = hold_port(LOOPBACK)  # until it has ended, so that no connection gets its port
         self.served, self.port = served, int(self._held.getsockname()[1])
@@ -71,7 +69,6 @@ class Child:
         return self._process.poll()
 
     async def is_up(self) -> bool:
-        """Whether it says that it can answer."""
         try:
             async with httpx.AsyncClient(trust_env=False, timeout=_ASK_S) as client:
                 return (await client.get(f"http://{LOOPBACK}:{self.port}/health")).is_success
@@ -91,25 +88,14 @@ class Child:
 
 @dataclass
 class Follower:
-    """What following takes.
-
-    Args:
-        look: Finds and fetches what is to be served; what was found last is returned where it is that.
-        command: What serves some weights.
-        check: Asks a server that is up.
-        limit_s: For a server to be up.
-        every_s: From one look to the next.
-        one_at_a_time: Whether the old one ends before the next one starts.
-        front: Where clients ask.
-    """
-
+    # Fetches what is to be served; returns what was found last where it is that.
     look: Callable[[Fetched | None], Fetched]
     command: Command
     check: Check
-    limit_s: float
-    every_s: float
-    one_at_a_time: bool = False
-    front: Forwarder = field(default_factory=Forwarder)
+    limit_s: float  # for a server to be up
+    every_s: float  # from one look to the next
+    one_at_a_time: bool = False  # the old one ends before the next one starts
+    front: Forwarder = field(default_factory=Forwarder)  # where clients ask
     _found: list[Fetched] = field(init=False)  # whose weights are here, the newest last
     _children: list[Child] = field(init=False, default_factory=list)  # that run; the first answers
     _answers_since: float | None = field(init=False, default=None)  # monotonic; None: nobody is to answer
@@ -117,11 +103,8 @@ class Follower:
     async def run(self, first: Fetched) -> None:
         """Serves until it is interrupted.
 
-        Args:
-            first: What is served first.
-
         Raises:
-            ValueError: that does not answer; there is nothing to go back to.
+            ValueError: what is served first does not answer; there is nothing to go back to.
         """
         self._found = [first]
         threading.Thread(target=self._watch, daemon=True).start()

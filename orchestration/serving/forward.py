@@ -32,11 +32,7 @@ class Forwarder:
         return self._open[port]
 
     async def listen(self, host: str, port: int) -> None:
-        """Listens until the loop ends.
-
-        Raises:
-            ValueError: the address cannot be listened on.
-        """
+        """Listens until the loop ends; ValueError where it cannot."""
         try:
             await asyncio.start_server(self._connected, host, port)
         except OSError as error:
