@@ -11,19 +11,16 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pipeline.data.bioasq import BioasqRow
-from pipeline.data.hotpotqa import HotpotRow
 from pipeline.data.musique import MusiqueRow
 from pipeline.data.plain import PlainRow
 from pipeline.data.ragtruth import RagTruthRow
 from pipeline.data.rows import SourceRow
 from pipeline.data.tatqa import TatRow
-from pipeline.data.twowiki import TwoWikiRow
+from pipeline.data.twowiki import HotpotRow, TwoWikiRow
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One published file."""
-
     url: str
     name: str  # on this machine
     git_blob: str | None = None  # SHA-1 by which git knows the content
@@ -32,8 +29,6 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Source:
-    """One benchmark."""
-
     name: str
     title: str
     url: str
