@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from pipeline.data.bioasq import NOISE, Distractors
+from pipeline.data.bioasq import Distractors
 from pipeline.data.duplicates import Reason, fingerprint
 from pipeline.data.rows import MultiHopRow, parse_row
 from pipeline.data.sources import SOURCES, Source
@@ -43,13 +43,8 @@ class Choices(Record):
     accepted_licences: tuple[str, ...] = ()
 
 
-DEFAULT_CHOICES = Choices(near_duplicates=0.8, noise=NOISE)
-
-
 @dataclass(frozen=True)
 class Input:
-    """A file of a source."""
-
     source: Source
     path: Path
 
@@ -59,21 +54,18 @@ class Input:
         return self.source.model.files(self.path)
 
     def rows(self) -> Iterator[RawRow]:
-        """The rows of the files, not yet checked."""
         return self.source.model.raw_rows(self.path)
 
 
 @dataclass(frozen=True)
 class PrepareJob:
-    """A preparation."""
-
     inputs: tuple[Input, ...]
     out: Path
+    choices: Choices
     prompts: str = "full"
     tokenizer_path: str | None = None
     max_prompt_tokens: int | None = None
     evaluation_sets: tuple[Path, ...] = ()
-    choices: Choices = DEFAULT_CHOICES
     num_workers: int = 1  # processes beside this one; 0: all in this one
 
     def __post_init__(self) -> None:
@@ -84,9 +76,8 @@ class PrepareJob:
             )
         if self.evaluation_sets and self.choices.near_duplicates is None:
             raise ValueError("--exclude-overlap: needs --near-duplicates; 1 compares words exactly")
-        silent = [
-            given.source.name for given in self.inputs if not issubclass(given.source.model, MultiHopRow)
-        ]
+        sources = [given.source for given in self.inputs]
+        silent = [source.name for source in sources if not issubclass(source.model, MultiHopRow)]
         if self.choices.unanswerable and silent:
             raise ValueError(
                 f"--unanswerable: {self.choices.unanswerable} with {silent[0]}, whose rows do not say which "
@@ -104,8 +95,6 @@ class Batch:
 
 @dataclass(frozen=True)
 class WorkedRow:
-    """A row with the work done."""
-
     source: str
     place: str
     id: str
@@ -156,7 +145,6 @@ class RowWork:
     def query(
         self, query: RagQuery, source: str, *, place: str = "", num_irrelevant: int | None = None
     ) -> WorkedRow:
-        """Works on one query."""
         row = WorkedRow(source, place, query.id, _content_digest(query), _lengths(query))
         row = replace(row, num_irrelevant=num_irrelevant, unanswerable=query.unanswerable)
         threshold, limit = self._job.choices.near_duplicates, self._job.max_prompt_tokens
