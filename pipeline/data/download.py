@@ -119,7 +119,6 @@ def _told(url: str, error: Exception, num_bytes: int) -> str:
 
 
 def _extract(part: Path, member: str, target: Path, url: str) -> None:
-    """Takes the one file out of an archive."""
     try:
         with zipfile.ZipFile(part) as archive:
             names = [name for name in archive.namelist() if Path(name).name == member]

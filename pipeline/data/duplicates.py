@@ -98,7 +98,6 @@ def _pieces(parts: Sequence[str], size: int, joined_by: str) -> list[str]:
 
 
 def digest(words: Iterable[str]) -> bytes:
-    """64 bits of a digest of words."""
     return hashlib.sha256(" ".join(words).encode(errors="surrogatepass")).digest()[:8]
 
 

@@ -27,7 +27,6 @@ class SourceRow(InputRecord, ABC):
 
     @classmethod
     def files(cls, path: Path) -> tuple[Path, ...]:
-        """What is read of a source at a path."""
         return (path,)
 
     @classmethod

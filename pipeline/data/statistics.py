@@ -55,8 +55,6 @@ class SourceStatistics(Record):
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One row of the paper's Table 1."""
-
     dataset: str
     num_rows: int
     query_words: float
@@ -101,7 +99,6 @@ class RunningStatistics:
             self._num_told += row.lengths["num_documents"]
 
     def result(self) -> SourceStatistics:
-        """The figures so far."""
         return SourceStatistics(
             source=self._source,
             num_rows=self._lengths["num_documents"].total(),
