@@ -72,8 +72,6 @@ class Judgement(Record):
 
 
 class World(Protocol):
-    """Rows and their truth."""
-
     def rows(self, split: Split) -> Sequence[WorldRow]:
         """The rows of a split, always the same ones; no fact of one split is in the other."""
 

@@ -95,8 +95,6 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True)
 class Fact:
-    """What a paragraph says of its subject."""
-
     title: str  # of the paragraph
     relation: str
     value: str  # as the paragraph writes it
@@ -108,7 +106,6 @@ class Fact:
 
 
 def bare(title: str) -> str:
-    """A title without its bracket."""
     return re.sub(r"\s*\([^)]*\)$", "", title).strip()
 
 
@@ -163,7 +160,6 @@ def _has_company(rest: str) -> bool:
 
 
 def _read_off(text: str) -> Iterator[tuple[str, str]]:
-    """Facts of a paragraph's opening."""
     for pattern, relations in _RULES:
         limit = None if relations[0] == "population" else _OPENING
         found = re.search(pattern, text[:limit])

@@ -32,9 +32,7 @@ _SMALL_WORDS = {"the", "of", "a", "an", "and", "in", "to", "for"}
 
 @dataclass(frozen=True)
 class _Known:
-    """A paragraph and what it says."""
-
-    title: str
+    title: str  # of the paragraph
     sentences: tuple[str, ...]
     facts: tuple[Fact, ...]
 
@@ -133,18 +131,19 @@ def _rows_about(
     fact: Fact, home: _Known, group: Mapping[str, _Known], split: Split, settings: WikiSettings
 ) -> Iterator[WorldRow]:
     others = _nearest(home, fact, group)
+    near = others[: settings.num_documents - 1]
+    shown = [home, *near]
     if 1 in settings.num_asked:
         rest = [one for one in others if not _mentions(one, fact)]
         share = digest_of(fact.title, fact.relation) % 1000 / 1000
         if share < settings.unanswerable_share and len(rest) >= 2:
             yield _row(split, [fact], rest[: settings.num_documents], settings, taken_away=True)
-        elif _says_once(fact, [home, *others[: settings.num_documents - 1]]):
-            yield _row(split, [fact], [home, *others[: settings.num_documents - 1]], settings)
-    if 2 in settings.num_asked and (second := _second(fact, others[: settings.num_documents - 1], settings)):
+        elif _says_once(fact, shown):
+            yield _row(split, [fact], shown, settings)
+    if 2 in settings.num_asked and (second := _second(fact, near, settings)):
         both = sorted([fact, second], key=lambda one: digest_of(one.title, one.relation, fact.title))
-        chosen = [home, *others[: settings.num_documents - 1]]
-        if all(_says_once(one, chosen) for one in both):
-            yield _row(split, both, chosen, settings)
+        if all(_says_once(one, shown) for one in both):
+            yield _row(split, both, shown, settings)
 
 
 def _nearest(home: _Known, fact: Fact, group: Mapping[str, _Known]) -> list[_Known]:
@@ -154,11 +153,8 @@ def _nearest(home: _Known, fact: Fact, group: Mapping[str, _Known]) -> list[_Kno
     def nearness(other: _Known) -> tuple[int, int, int]:
         shared = len(words & set(bare(other.title).split()))
         alike = any(one.relation == fact.relation for one in other.facts)
-        return (
-            -shared,
-            -2 * alike - bool(re.search(FULL_DATE, other.text)),
-            digest_of(home.title, other.title),
-        )
+        likeness = 2 * alike + bool(re.search(FULL_DATE, other.text))
+        return -shared, -likeness, digest_of(home.title, other.title)
 
     return sorted((one for one in group.values() if one is not home), key=nearness)
 
