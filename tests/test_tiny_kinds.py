@@ -169,7 +169,7 @@ def test_each_kind_is_asked_for_and_each_sort_of_query_comes() -> None:
 def test_a_near_miss_stands_in_no_document(seed: int) -> None:
     rng = random.Random(seed)
     world = sample_world(rng, "train", settings=SETTINGS)
-    missed = near_miss(rng, world, world.facts[0], "train")
+    missed = near_miss(rng, world, world.facts[0])
     assert true_answer(world.query, missed.question()) is None
 
 

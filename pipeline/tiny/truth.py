@@ -89,7 +89,6 @@ class TinyRows:
         return [_row(one) for one in sample_worlds(self._num_rows, self._seed, split, self._settings)]
 
     def judge(self, row: WorldRow, response: str) -> Judgement:
-        """What the documents say of an answer."""
         return judge(row.query, response)
 
 

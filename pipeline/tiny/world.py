@@ -41,9 +41,7 @@ class World:
 
     query: RagQuery
     asked: tuple[Fact, ...]  # in the order of the query's items
-    near_duplicates: Mapping[
-        FactKey, Fact
-    ]  # by the asked fact's key: the fact that differs from it in one word
+    near_duplicates: Mapping[FactKey, Fact]  # by the asked fact's key, which differs in one word
     facts: tuple[Fact, ...]  # of the documents, in their order; no two share a key or a value
 
     @property
@@ -63,11 +61,7 @@ def is_held_out(event: str, place: str) -> bool:
 
 
 def sample_world(
-    rng: random.Random,
-    split: Split,
-    *,
-    query_id: str = "tiny",
-    settings: WorldSettings = PLAIN_WORLD,
+    rng: random.Random, split: Split, *, query_id: str = "tiny", settings: WorldSettings = PLAIN_WORLD
 ) -> World:
     """Draws a query, its documents and their truth.
 
@@ -110,10 +104,10 @@ def worlds(n: int, seed: int, split: Split, settings: WorldSettings = PLAIN_WORL
     return [world.query for world in sample_worlds(n, seed, split, settings)]
 
 
-def near_miss(rng: random.Random, world: World, fact: Fact, split: Split) -> Fact:
-    """A fact that differs from another one in one word and is in no document: nobody can answer it."""
+def near_miss(rng: random.Random, world: World, fact: Fact) -> Fact:
+    """A fact that differs from a training one in one word and is in no document: nobody can answer it."""
     facts = {one.key: one for one in (*world.asked, *world.facts)}
-    return _add_near_duplicate(rng, facts, fact, split)
+    return _add_near_duplicate(rng, facts, fact, "train")
 
 
 def _num_unrelated(rng: random.Random, settings: WorldSettings) -> int:
