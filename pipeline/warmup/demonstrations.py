@@ -21,12 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.settings.warmup import RoleShares
-from pipeline.worlds.wiki.relations import (
-    RELATIONS,
-    question_about,
-    question_for_subject,
-    statement_of,
-)
+from pipeline.worlds.wiki.relations import question_about, question_for_subject, statement_of
 from pipeline.worlds.world import Asked, WorldRow
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import num_atoms
@@ -220,11 +215,9 @@ def _stranger(row: WorldRow, asked: Asked, rows: Sequence[WorldRow], rng: random
     texts = " ".join(f"{document.title} {document.text}" for document in row.query.documents)
     for other in rng.sample(rows, min(len(rows), 8)):
         one = other.asked[0]
-        if one.subject not in texts:
-            question = question_about(asked.relation, one.subject)
-            fits = RELATIONS[one.relation].kind == asked.kind and one.relation == asked.relation
-            if fits:
-                return one.model_copy(update={"question": question, "value": None, "document": ""})
+        if one.relation == asked.relation and one.subject not in texts:
+            question = question_about(one.relation, one.subject)
+            return one.model_copy(update={"question": question, "value": None, "document": ""})
     return None
 
 

@@ -92,11 +92,7 @@ def warmup(
         if (folder / RESULT_FILE).exists():
             print(f"{folder}: this warm-up is finished: {_next(recipe, overrides, folder)}")
             return 0
-        with (
-            terminable(),
-            kept_status(folder),
-            hold_port("127.0.0.1") as port,
-        ):
+        with terminable(), kept_status(folder), hold_port("127.0.0.1") as port:
             note_surroundings(folder)
             (folder / ERROR_FILE).unlink(missing_ok=True)
             drop_steps_after(folder, last_checkpoint(folder))
@@ -104,7 +100,9 @@ def warmup(
             worker = start_worker("pipeline.warmup.worker", folder, lock, environment)
             show_progress(worker, folder, total_steps=state.num_steps, note="")
             if worker.returncode != 0:
-                raise _failure(folder, worker.returncode)
+                what, done = read_failure(folder, worker.returncode).message, len(read_steps(folder))
+                where = f"(after {done} updates; log: {folder / LOG_FILE}; the same command resumes the run)"
+                raise TrainingFailedError(f"{what} {where}")
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
     print(f"{folder / MODEL}: {_next(recipe, overrides, folder)}")
     return 0
@@ -163,17 +161,9 @@ def _environment(recipe: Recipe, port: int) -> dict[str, str]:
     }
 
 
-def _failure(folder: Path, code: int) -> TrainingFailedError:
-    what, done = read_failure(folder, code).message, len(read_steps(folder))
-    return TrainingFailedError(
-        f"{what} (after {done} updates; log: {folder / LOG_FILE}; the same command resumes the run)"
-    )
-
-
 def _next(recipe: str, overrides: list[str] | None, folder: Path) -> str:
     """The training of the same recipe, with the settings that are no warm-up's."""
-    kept = [one for one in overrides or () if not one.startswith(("model=", "warmup."))]
-    settings = [
-        word for one in [*kept, f"model={os.path.relpath(folder / MODEL)}"] for word in ("--set", one)
-    ]
-    return f"start from it: {shlex.join(['march', 'train', recipe, *settings])}"
+    settings = [one for one in overrides or () if not one.startswith(("model=", "warmup."))]
+    settings.append(f"model={os.path.relpath(folder / MODEL)}")
+    words = [word for one in settings for word in ("--set", one)]
+    return f"start from it: {shlex.join(['march', 'train', recipe, *words])}"
