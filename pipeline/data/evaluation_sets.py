@@ -86,10 +86,7 @@ class Overlap:
 
 
 class OverlapIndex:
-    """Tells what a row has in common with evaluation sets.
-
-    Args:
-        files: The evaluation sets, which are read at once.
+    """Tells what a row has in common with evaluation sets, which are read at once.
 
     Raises:
         FileNotFoundError: a file is not there.

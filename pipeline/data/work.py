@@ -110,23 +110,14 @@ class WorkedRow:
 
 
 class RowWork:
-    """The work, with what it needs loaded once.
-
-    Args:
-        job: What is wanted.
-        distractors: For BioASQ.
-        prompts: The set whose Solver prompt is rendered, if it is not that of the job.
+    """The work, with what it needs loaded once; `prompts` are the job's own where none are given.
 
     Raises:
         ValueError: the prompts or the tokenizer cannot be used.
     """
 
     def __init__(
-        self,
-        job: PrepareJob,
-        distractors: Distractors | None = None,
-        *,
-        prompts: PromptSet | None = None,
+        self, job: PrepareJob, distractors: Distractors | None = None, *, prompts: PromptSet | None = None
     ) -> None:
         name = job.tokenizer_path
         self._job, self._distractors = job, distractors
