@@ -29,8 +29,6 @@ from reward.types import Record, Verdict
 
 
 class JudgedGeneration(Record):
-    """One generation and everything that was said of it."""
-
     prompt: str = Field(description="Name of the prompt.")
     text: str
     judgement: Judgement | None = Field(default=None, description="None where there is none to be read.")
@@ -67,8 +65,6 @@ class Counts(Record):
 
 
 class BenchmarkFigures(Record):
-    """What one benchmark found."""
-
     card: BenchmarkCard
     source: str
     items_sha256: str = Field(description="Of the items and prompts, as they were read.")
