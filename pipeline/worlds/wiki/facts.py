@@ -110,12 +110,9 @@ def bare(title: str) -> str:
 
 
 def facts_of(title: str, text: str, triples: Sequence[tuple[str, str]]) -> Iterator[Fact]:
-    """What a paragraph says: triples first, then what rules read off; one value a relation.
+    """What a tidied paragraph says: triples first, then what rules read off; one value a relation.
 
-    Args:
-        title: Of the paragraph.
-        text: Tidied.
-        triples: Relation and object of the data set's facts about it.
+    `triples` are relation and object of the data set's facts about it.
     """
     seen: set[str] = set()
     known: dict[str, set[str]] = {}

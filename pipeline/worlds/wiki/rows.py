@@ -57,13 +57,9 @@ def unique(rows: Iterable[WorldRow]) -> list[WorldRow]:
 def all_rows(
     rows: Sequence[WikiRow], split: Split, settings: WikiSettings, *, without: set[str]
 ) -> Iterator[WorldRow]:
-    """Every question about the paragraphs of some rows of the data set.
+    """Every question about the paragraphs of some rows of one split of the data set.
 
-    Args:
-        rows: Of one split.
-        split: Which one; a part of the ids.
-        settings: What is asked, among how many paragraphs.
-        without: Names, in small letters, whose paragraphs belong to the other split.
+    `without` are names, in small letters, whose paragraphs belong to the other split.
     """
     known: dict[str, _Known] = {}
     triples = _triples(rows)
