@@ -59,11 +59,7 @@ def write_check(claimed: Sequence[Checked]) -> str:
 def demonstrate(rng: random.Random, stage: Stage, progress: float, prompts: PromptSet) -> Demonstration:
     """Draws one demonstration.
 
-    Args:
-        rng: The only source of chance.
-        stage: Its mix of roles, curriculum and errors.
-        progress: Share of the stage's steps already taken, in [0, 1]; moves the curriculum.
-        prompts: The templates of the three roles.
+    `progress` is the share of the stage's steps already taken, in [0, 1]; it moves the curriculum.
     """
     role = rng.choices(tuple(Role), stage.mix)[0]
     world = _practice_world(rng, stage.world, progress if stage.curriculum else 1.0)

@@ -28,12 +28,7 @@ _SAYS_NOTHING = ABSTENTION.removesuffix(".").casefold()
 
 
 def judge(query: RagQuery, response: str) -> Judgement:
-    """Judges a response by the documents.
-
-    Args:
-        query: Any row of this world; its documents are read back into facts.
-        response: What a Solver wrote.
-    """
+    """Judges a response by the documents of any row of this world, which are read back into facts."""
     truth, asked = truth_of(query), read_questions(query.query)
     values = tuple(_marked(found, truth) for found in find_values(response))
     stated = read_facts(response)

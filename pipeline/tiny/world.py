@@ -63,14 +63,7 @@ def is_held_out(event: str, place: str) -> bool:
 def sample_world(
     rng: random.Random, split: Split, *, query_id: str = "tiny", settings: WorldSettings = PLAIN_WORLD
 ) -> World:
-    """Draws a query, its documents and their truth.
-
-    Args:
-        rng: The only source of chance.
-        split: Which (event, city) pairs may appear; the two splits share none.
-        query_id: Id of the resulting `RagQuery`.
-        settings: How many items, near-duplicates and unrelated facts.
-    """
+    """Draws a query, its documents and their truth; the splits share no (event, city) pair."""
     facts: dict[FactKey, Fact] = {}
     count = settings.num_asked or rng.choice((1, 2, 2, 3))
     asked = tuple(_add_random_fact(rng, facts, split, settings.kinds) for _ in range(count))
