@@ -44,8 +44,6 @@ class Prepared(Record):
 
 
 class GivenDemonstration(InputRecord):
-    """A line of a user's own file."""
-
     messages: tuple[Message, ...] = Field(min_length=1)
     completion: Annotated[str, Field(min_length=1)]
     role: Role = Role.SOLVER
@@ -54,10 +52,7 @@ class GivenDemonstration(InputRecord):
 def prepare(recipe: Recipe, folder: Path, *, known_key: str | None = None) -> Prepared:
     """Writes a run's demonstrations; equal settings write equal files.
 
-    Args:
-        recipe: What is demonstrated, to which model.
-        folder: Of the run.
-        known_key: What the folder's run was begun with; None for a new one.
+    `known_key` is what the folder's run was begun with; None for a new one.
 
     Raises:
         ValueError: there is nothing to demonstrate from, too little is left, or the folder's run is another.
