@@ -87,10 +87,7 @@ async def evaluate_with(
 ) -> Evaluation:
     """Measures whatever the sampler samples, many rows at once, and closes the sampler.
 
-    Args:
-        sampler: Samples for all roles.
-        setup: What is measured, and how.
-        on_judged: Called after each row with the number of rows done.
+    `on_judged` is called after each row with the number of rows done.
     """
     prompts = load_prompts(setup.audit.prompts)
     world, rows = world_of(setup)
@@ -120,17 +117,17 @@ def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
     solver = SamplingSettings(
         temperature=rollout.temperature, top_p=rollout.top_p, max_tokens=rollout.max_response_tokens
     )
-    world = {"world": "wiki", "wiki": recipe.data.wiki, "num_votes": 1} if recipe.oracle == "wiki" else {}
-    dtype = None if has_gpu() else dtype_of(recipe)
     given: dict[str, Any] = {
+        "model": model,
         "tiny": recipe.data.world,
-        "dtype": dtype,
+        "dtype": None if has_gpu() else dtype_of(recipe),
         "solver": solver,
         # By what was said alone: what the query decides would hide every wrong answer that the check accepts.
         "audit": recipe.audit.model_copy(update={"refute_unanswerable": False}),
     }
-    given |= world | changes
-    return EvaluationSetup.model_validate({"model": model} | given)
+    if recipe.oracle == "wiki":
+        given |= {"world": "wiki", "wiki": recipe.data.wiki, "num_votes": 1}
+    return EvaluationSetup.model_validate(given | changes)
 
 
 async def _judge(
@@ -169,15 +166,8 @@ async def _judge(
         answerable=truth.answerable,
         kinds=_by_kind(row, truth, checked, setup.num_votes),
     )
-    example = Example(
-        query=row.query,
-        response=response,
-        verdict=verdict,
-        faithful=truth.faithful,
-        abstained=truth.abstained,
-        values=truth.values,
-    )
-    return answer, example
+    said = {"response": response, "faithful": truth.faithful, "abstained": truth.abstained}
+    return answer, Example(query=row.query, verdict=verdict, values=truth.values, **said)
 
 
 def _by_kind(
@@ -199,15 +189,14 @@ def _by_kind(
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pipeline.demo.evaluate", description=__doc__)
-    parser.add_argument("model", help="folder of a Hugging Face model")
-    parser.add_argument("out", type=Path, help="JSON file to write")
-    parser.add_argument("--recipe", default="tiny", help="whose world, sampling and audit settings to use")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the recipe"
-    )
-    parser.add_argument("--rows", type=int, default=NUM_ROWS)
-    parser.add_argument("--seed", type=int, default=EVALUATION_SEED)
-    parser.add_argument("--tries", type=int, default=1, help="answers to each row; the first is audited")
+    add = parser.add_argument
+    add("model", help="folder of a Hugging Face model")
+    add("out", type=Path, help="JSON file to write")
+    add("--recipe", default="tiny", help="whose world, sampling and audit settings to use")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the recipe")
+    add("--rows", type=int, default=NUM_ROWS)
+    add("--seed", type=int, default=EVALUATION_SEED)
+    add("--tries", type=int, default=1, help="answers to each row; the first is audited")
     return parser.parse_args(argv)
 
 
@@ -221,8 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.setdefault("OMP_NUM_THREADS", str(threads_of(recipe).update))  # nothing works beside it
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
         asked = {"num_rows": arguments.rows, "num_tries": arguments.tries, "seed": arguments.seed}
-        setup = setup_for(recipe, arguments.model, **asked)
-        evaluation = evaluate(setup)
+        evaluation = evaluate(setup_for(recipe, arguments.model, **asked))
     except (ValueError, FileNotFoundError, SamplerError) as error:
         print(f"evaluation failed: {error}", file=sys.stderr)
         return 1

@@ -32,8 +32,6 @@ _PLACES = "AAB;CDE;FGH"  # of the panels
 
 @dataclass(frozen=True)
 class Panel:
-    """One small plot over the steps."""
-
     title: str
     lines: Mapping[str, str]  # metrics of `steps.jsonl`, by their labels
     percent: bool = False

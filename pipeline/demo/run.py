@@ -33,7 +33,6 @@ from pipeline.record.tracking import RUN_FILE, finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.train import train
 
-RECIPE = "tiny"
 SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
 BEFORE_FILE, AFTER_FILE = "evaluation_before.json", "evaluation_after.json"
 _PHASES_FILE = "phases.json"
@@ -44,7 +43,7 @@ def run_demo(
     run_dir: Path = Path("runs/demo"),
     seed: int = 0,
     steps: int | None = None,
-    recipe: str = RECIPE,
+    recipe: str = "tiny",
     overrides: Sequence[str] = (),
     num_rows: int = NUM_ROWS,
 ) -> int:
@@ -70,8 +69,7 @@ def run_demo(
     if loaded.oracle == "none":
         raise ValueError("data.source: prepared rows have no known answers; use a recipe with tiny or wiki")
     if (run_dir / SUMMARY_FILE).is_file():
-        asked = (seed, loaded.data.max_steps, recipe, num_rows, own)
-        _show_finished(console, run_dir, asked)
+        _show_finished(console, run_dir, (seed, loaded.data.max_steps, recipe, num_rows, own))
         return 0
     run_dir.mkdir(parents=True, exist_ok=True)
     if is_warmed_up_first(loaded):
@@ -100,9 +98,8 @@ def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     if "warmup" in seconds:
         figures.add_row("Time: warm-up", seconds["warmup"], "", "")
     figures.add_row("Time: measuring", seconds.get("before", ""), seconds.get("after", ""), "")
-    figures.add_row(
-        "Time: training, all together", seconds.get("training", ""), _duration(summary.wall_s), ""
-    )
+    all_together = _duration(summary.wall_s)
+    figures.add_row("Time: training, all together", seconds.get("training", ""), all_together, "")
     console.print(figures)
     console.print(summary.finding, style="bold green" if summary.goal_met else "bold yellow")
     console.print(summary.note, style="dim")
@@ -120,15 +117,8 @@ def _run(
     own: tuple[str, ...],
 ) -> None:
     def measure(model: str, out: str) -> Evaluation:
-        setup = setup_for(recipe, model, num_rows=num_rows)
-        return measured(
-            console,
-            setup,
-            run_dir / out,
-            recipe=name,
-            overrides=overrides,
-            shown=_as_typed(Path(model)),
-        )
+        setup, shown = setup_for(recipe, model, num_rows=num_rows), _as_typed(Path(model))
+        return measured(console, setup, run_dir / out, recipe=name, overrides=overrides, shown=shown)
 
     with _timed(run_dir, "before"):
         before = measure(recipe.model_path, BEFORE_FILE)
@@ -144,17 +134,10 @@ def _run(
 
 
 def _summarise(
-    name: str,
-    recipe: Recipe,
-    run_dir: Path,
-    before: Evaluation,
-    after: Evaluation,
-    own: tuple[str, ...],
+    name: str, recipe: Recipe, run_dir: Path, before: Evaluation, after: Evaluation, own: tuple[str, ...]
 ) -> Summary:
-    rows = read_steps(run_dir)
-    finding = find(before, after)
-    estimates = paired(before, after)
-    phases = _phases(run_dir)
+    rows, phases = read_steps(run_dir), _phases(run_dir)
+    finding, estimates = find(before, after), paired(before, after)
     return Summary.model_validate(
         {figure: None if estimate is None else estimate.value for figure, estimate in estimates.items()}
         | {
@@ -179,12 +162,13 @@ def _summarise(
 
 
 def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
-    ends = {
-        "oracle/faithful_rate": (before["oracle_faithfulness"], after["oracle_faithfulness"]),
-        "audit/supported_rate": (before["supported"], after["supported"]),
-        "oracle/false_accept_rate": (before["false_accept"], after["false_accept"]),
-        "oracle/false_reject_rate": (before["false_reject"], after["false_reject"]),
+    curves = {
+        "oracle/faithful_rate": "oracle_faithfulness",
+        "audit/supported_rate": "supported",
+        "oracle/false_accept_rate": "false_accept",
+        "oracle/false_reject_rate": "false_reject",
     }
+    ends = {curve: (before[figure], after[figure]) for curve, figure in curves.items()}
     draw_curves(read_steps(run_dir), run_dir / CURVES_FILE, ends=ends)
     commands = [summary.command, _mlflow_command(_state(run_dir).tracking_uri)]
     page = render_page(before, after, summary=summary, curves=run_dir / CURVES_FILE, commands=commands)
@@ -255,14 +239,11 @@ def _as_typed(path: Path) -> str:
     return str(path.absolute()) if relative.startswith("..") else relative
 
 
-def _program(name: str) -> str:
-    return shlex.quote(_as_typed(Path(sys.executable).with_name(name)))
-
-
 def _mlflow_command(tracking_uri: str) -> str:
     scheme, separator, path = tracking_uri.partition("sqlite:///")
     uri = f"sqlite:///{_as_typed(Path(path))}" if separator and not scheme else tracking_uri
-    return f"{_program('mlflow')} ui --backend-store-uri {shlex.quote(uri)}"
+    program = shlex.quote(_as_typed(Path(sys.executable).with_name("mlflow")))
+    return f"{program} ui --backend-store-uri {shlex.quote(uri)}"
 
 
 def _duration(seconds: float) -> str:

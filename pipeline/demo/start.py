@@ -49,7 +49,6 @@ def _fetch(console: Console, name: str) -> None:
 
 
 def say_what_it_takes(console: Console, recipe: Recipe, num_rows: int) -> None:
-    """What a demo on a real model will take, before it takes it."""
     steps = recipe.data.max_steps or 0
     answers = recipe.rollout.batch_size * recipe.rollout.samples_per_query
     phases = {
