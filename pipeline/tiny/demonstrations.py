@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pipeline.settings.worlds import WorldSettings
 from pipeline.tiny.facts import ABSTENTION, Fact, Value
 from pipeline.tiny.recipe import Errors, Stage
 from pipeline.tiny.words import LAST_NAMES
 from pipeline.tiny.world import MARKERS, World, near_miss, sample_world
+from pipeline.worlds.world import Demonstration
 from reward.roles.prompts import PromptSet
-from reward.samplers import Message
 from reward.types import Role
 
 Claimed = tuple[Fact, Value]  # a fact and the value that is written for it
@@ -25,15 +24,6 @@ Checked = tuple[Fact, Value | None]  # the same; None for "Cannot answer"
 # The Proposer must copy what is there, not the truth.
 _PROPOSER_PRACTICE = Errors(p_late=0.3, p_early=0.3, p_miscopy=0.3)
 _P_ABSENT = 0.3  # of a question to the Checker that no document answers, in worlds that have such queries
-
-
-@dataclass(frozen=True)
-class Demonstration:
-    """One turn to learn from; the completion ends before the end token."""
-
-    role: Role
-    messages: list[Message]
-    completion: str
 
 
 def write_answer(claimed: Sequence[Claimed]) -> str:

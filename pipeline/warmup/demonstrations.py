@@ -22,14 +22,13 @@ from dataclasses import dataclass
 
 from pipeline.settings.warmup import RoleShares
 from pipeline.worlds.wiki.relations import question_about, question_for_subject, statement_of
-from pipeline.worlds.world import Asked, WorldRow
+from pipeline.worlds.world import Asked, Demonstration, WorldRow
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import num_atoms
 from reward.config import AuditConfig
 from reward.judging.coverage import cover
 from reward.roles.formats import parse_claims
 from reward.roles.prompts import PromptSet
-from reward.samplers import Message
 from reward.types import Document, Role
 
 _ABSTENTIONS = (
@@ -41,16 +40,6 @@ _NO_EVIDENCE = "The documents do not say."
 _SHARE_OF_SUBJECTS = 0.2  # of a Checker's turns, where names are checked
 _LONGEST_QUOTATION = 90  # characters before the value
 _ABBREVIATION = re.compile(r"\b[A-Z]\.\s$|\b(?:Dr|Jr|Mr|Mrs|St)\.\s$")
-
-
-@dataclass(frozen=True)
-class Demonstration:
-    """One turn to learn from; the completion ends before the end token."""
-
-    role: Role
-    messages: list[Message]
-    completion: str
-    row_id: str = ""  # of the row that it was made of
 
 
 @dataclass(frozen=True)

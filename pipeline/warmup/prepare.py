@@ -21,7 +21,8 @@ from pydantic import Field
 from pipeline.data.rows import parse_row
 from pipeline.data.values import raw_rows
 from pipeline.settings.recipe import Recipe
-from pipeline.warmup.demonstrations import Demonstration, Lesson, demonstrations
+from pipeline.warmup.demonstrations import Lesson, demonstrations
+from pipeline.worlds.world import Demonstration
 from reward.offline.files import replace_file, weights_sha256
 from reward.offline.rows import InputRecord
 from reward.provenance import json_sha256

@@ -19,15 +19,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.worlds.world import Asked, Judgement, StatedValue, WorldRow
+from pipeline.worlds.world import ALL_KINDS, Asked, Judgement, StatedValue, WorldRow
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import ClaimKind, Target
 from reward.claims.numbers.dates import looks_like_year
 from reward.claims.numbers.trends import Trend
-from reward.config import AuditConfig
 from reward.judging.unjudged import abstains
 
-_CONFIG = AuditConfig(kinds=("number", "name", "date"))
 _CROSSED = (("date of birth", Trend.DEATH), ("date of death", Trend.BIRTH))
 
 
@@ -42,7 +40,7 @@ class _Match:
 
 def judge(row: WorldRow, response: str) -> Judgement:
     """Judges one answer; reads nothing but the row and the text."""
-    kinds = kinds_for(_CONFIG, row.query, response)
+    kinds = kinds_for(ALL_KINDS, row.query, response)
     values = [one for one in targets_of(response, kinds) if _is_own(one, response)]
     abstained = not values and abstains(response)
     matches = _match(_in_order_of(row.asked, response), values, kinds) if row.is_answerable else []

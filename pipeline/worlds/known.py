@@ -15,14 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pipeline.worlds.world import ALL_KINDS
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import Target
 from reward.claims.numbers.dates import looks_like_year
-from reward.config import AuditConfig
 from reward.judging.unjudged import abstains, says_nothing
 from reward.types import RagQuery
-
-_CONFIG = AuditConfig(kinds=("number", "name", "date"))
 
 
 def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | None:
@@ -41,7 +39,7 @@ def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | No
     """
     if not accepted and not query.unanswerable:
         return None
-    kinds = kinds_for(_CONFIG, query, answer)
+    kinds = kinds_for(ALL_KINDS, query, answer)
     values = targets_of(answer, kinds)
     if query.unanswerable:
         return abstains(answer) and says_nothing(query, answer, values)

@@ -10,14 +10,18 @@ The truth is for demonstrations, for monitoring and for measuring. It is never a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from pydantic import Field
 
-from reward.types import RagQuery, Record
+from reward.config import AuditConfig
+from reward.samplers import Message
+from reward.types import RagQuery, Record, Role
 
 Split = Literal["train", "held_out"]
 SPLITS: tuple[Split, ...] = ("train", "held_out")
+ALL_KINDS = AuditConfig(kinds=("number", "name", "date"))
 
 
 class Asked(Record):
@@ -69,6 +73,16 @@ class Judgement(Record):
     def coverage(self) -> float:
         """Share of the asked facts that it states rightly, in [0, 1]; 0 where nothing is asked for."""
         return sum(self.stated) / max(len(self.stated), 1)
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """One turn to learn from; the completion ends before the end token."""
+
+    role: Role
+    messages: list[Message]
+    completion: str
+    row_id: str = ""  # of the row that it was made of
 
 
 class World(Protocol):

@@ -19,14 +19,13 @@ from pipeline.settings.worlds import WikiSettings
 from pipeline.worlds.wiki.facts import Fact, bare, facts_of
 from pipeline.worlds.wiki.paragraphs import WikiRow
 from pipeline.worlds.wiki.relations import FULL_DATE, RELATIONS, SYMMETRIC, question_about
-from pipeline.worlds.world import Asked, Split, WorldRow
+from pipeline.worlds.world import ALL_KINDS, Asked, Split, WorldRow
 from reward.claims import kinds_for, targets_of
-from reward.config import AuditConfig
 from reward.types import Document, RagQuery
 
 _LONGEST_SUBJECT = 60  # characters
 _NO_TEXTS = RagQuery(id="none", query="", documents=(Document(id="none", text=""),))
-_KINDS = kinds_for(AuditConfig(kinds=("number", "name", "date")), _NO_TEXTS)
+_KINDS = kinds_for(ALL_KINDS, _NO_TEXTS)
 _SMALL_WORDS = {"the", "of", "a", "an", "and", "in", "to", "for"}
 
 

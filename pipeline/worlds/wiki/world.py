@@ -14,9 +14,8 @@ from pipeline.worlds.wiki.facts import bare
 from pipeline.worlds.wiki.paragraphs import WikiRow, read, shipped
 from pipeline.worlds.wiki.relations import RELATIONS
 from pipeline.worlds.wiki.rows import all_rows, digest_of, unique
-from pipeline.worlds.world import SPLITS, Asked, Judgement, Split, WorldRow
+from pipeline.worlds.world import ALL_KINDS, SPLITS, Asked, Judgement, Split, WorldRow
 from reward.claims import kinds_for
-from reward.config import AuditConfig
 
 Part = Literal["warmup", "training"]
 _HELD_OUT_EVERY = 5  # of the rows of a file that is not split
@@ -96,7 +95,7 @@ def is_right_consensus(row: WorldRow, question: str, consensus: str | None) -> b
     asked = next((one for one in row.asked if question in _wordings(one)), None)
     if asked is None or asked.value is None or consensus is None:
         return None if asked is None else asked.value is consensus
-    kind = kinds_for(AuditConfig(kinds=("number", "name", "date")), row.query)[asked.kind]
+    kind = kinds_for(ALL_KINDS, row.query)[asked.kind]
     truth, found = kind.read(asked.value), kind.read(consensus)
     return truth is not None and found is not None and bool(kind.equal(kind.taken_as(truth, found), found))
 
