@@ -55,17 +55,6 @@ _NUM_AT_ONCE = 64  # rows; with more an engine on two cores is no faster, and th
 logger = logging.getLogger(__name__)
 
 
-def evaluate(setup: EvaluationSetup) -> Evaluation:
-    """Starts vLLM in this process and measures a model.
-
-    Raises:
-        ValueError: the model's folder or the prompts cannot be used.
-        SamplerError: vLLM failed; a figure over part of the rows would not be comparable.
-    """
-    sampler = make_sampler(LocalSamplerConfig(model=setup.model, seed=setup.seed, dtype=setup.dtype))
-    return asyncio.run(evaluate_with(sampler, setup, on_judged=_tell))
-
-
 def world_of(setup: EvaluationSetup) -> tuple[World, Sequence[WorldRow]]:
     """The world and the held-out rows that a setup asks for.
 
@@ -210,8 +199,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.setdefault("OMP_NUM_THREADS", str(threads_of(recipe).update))  # nothing works beside it
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
         asked = {"num_rows": arguments.rows, "num_tries": arguments.tries, "seed": arguments.seed}
-        evaluation = evaluate(setup_for(recipe, arguments.model, **asked))
-    except (ValueError, FileNotFoundError, SamplerError) as error:
+        setup = setup_for(recipe, arguments.model, **asked)
+        sampler = make_sampler(LocalSamplerConfig(model=setup.model, seed=setup.seed, dtype=setup.dtype))
+        evaluation = asyncio.run(evaluate_with(sampler, setup, on_judged=_tell))
+    except (
+        ValueError,
+        FileNotFoundError,
+        SamplerError,
+    ) as error:  # figures of a part would not be comparable
         print(f"evaluation failed: {error}", file=sys.stderr)
         return 1
     write_atomically(arguments.out, evaluation.model_dump_json(indent=1) + "\n")

@@ -78,7 +78,22 @@ def run_demo(
             start = make_start(console, recipe, loaded, run_dir, given)
         given.append(f"model={start}")
         loaded = load_recipe(recipe, given)
-    _run(console, recipe, loaded, run_dir, given, num_rows, own)
+
+    def measure(model: str, out: str) -> Evaluation:
+        setup, shown = setup_for(loaded, model, num_rows=num_rows), _as_typed(Path(model))
+        return measured(console, setup, run_dir / out, recipe=recipe, overrides=given, shown=shown)
+
+    with _timed(run_dir, "before"):
+        before = measure(loaded.model_path, BEFORE_FILE)
+    with _timed(run_dir, "training"):
+        train(recipe, run_dir=run_dir, overrides=given)  # says so if an earlier call finished it
+    with _timed(run_dir, "after"):
+        after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
+    summary = _summarise(recipe, loaded, run_dir, before, after, own)
+    _write_pictures(run_dir, before, after, summary)
+    _log_to_mlflow(run_dir, before, after, summary)
+    write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
+    print_report(console, run_dir, summary)
     return 0
 
 
@@ -105,32 +120,6 @@ def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     console.print(summary.note, style="dim")
     console.print(f"page     {_as_typed(run_dir / PAGE_FILE)}\nfigures  {_as_typed(run_dir / SUMMARY_FILE)}")
     console.print(f"MLflow   {_mlflow_command(_state(run_dir).tracking_uri)}", soft_wrap=True)
-
-
-def _run(
-    console: Console,
-    name: str,
-    recipe: Recipe,
-    run_dir: Path,
-    overrides: list[str],
-    num_rows: int,
-    own: tuple[str, ...],
-) -> None:
-    def measure(model: str, out: str) -> Evaluation:
-        setup, shown = setup_for(recipe, model, num_rows=num_rows), _as_typed(Path(model))
-        return measured(console, setup, run_dir / out, recipe=name, overrides=overrides, shown=shown)
-
-    with _timed(run_dir, "before"):
-        before = measure(recipe.model_path, BEFORE_FILE)
-    with _timed(run_dir, "training"):
-        train(name, run_dir=run_dir, overrides=overrides)  # says so if an earlier call finished it
-    with _timed(run_dir, "after"):
-        after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
-    summary = _summarise(name, recipe, run_dir, before, after, own)
-    _write_pictures(run_dir, before, after, summary)
-    _log_to_mlflow(run_dir, before, after, summary)
-    write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
-    print_report(console, run_dir, summary)
 
 
 def _summarise(
