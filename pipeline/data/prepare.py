@@ -211,10 +211,7 @@ def _overlap(row: WorkedRow, overlaps: OverlapIndex | None, choices: Choices) ->
     if overlaps is None or row.signatures is None or choices.near_duplicates is None:
         return Overlap(0)
     return overlaps.find(
-        row.keys,
-        row.signatures,
-        choices.near_duplicates,
-        max_shared_documents=choices.max_shared_documents,
+        row.keys, row.signatures, choices.near_duplicates, max_shared_documents=choices.max_shared_documents
     )
 
 

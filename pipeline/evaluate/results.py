@@ -14,14 +14,7 @@ from pydantic import Field, JsonValue, ValidationError
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
 from pipeline.evaluate.majority import Judgement
 from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, PlannedBenchmark
-from pipeline.statistics import (
-    OVERALL,
-    Estimate,
-    ItemScores,
-    MacroAverage,
-    by_slice,
-    macro_average,
-)
+from pipeline.statistics import OVERALL, Estimate, ItemScores, MacroAverage, by_slice, macro_average
 from reward.offline.files import file_sha256, replace_file
 from reward.offline.rows import read_records
 from reward.provenance import json_sha256

@@ -18,16 +18,7 @@ from dataclasses import dataclass
 
 from pipeline.settings.worlds import PLAIN_WORLD, Kind, WorldSettings
 from pipeline.tiny.facts import Fact, FactKey, Value
-from pipeline.tiny.words import (
-    CITIES,
-    EVENTS,
-    FIRST_NAMES,
-    LAST_NAMES,
-    MONTHS,
-    PLACES,
-    THEMES,
-    verbs_of,
-)
+from pipeline.tiny.words import CITIES, EVENTS, FIRST_NAMES, LAST_NAMES, MONTHS, PLACES, THEMES, verbs_of
 from pipeline.worlds.world import Split
 from reward.types import Document, RagQuery
 

@@ -18,14 +18,7 @@ from pydantic import Field
 from pipeline.data.evaluation_rows import FaithBenchRow
 from pipeline.data.ragtruth import RagTruthRow, responses_by_source
 from pipeline.data.rows import parse_row
-from pipeline.evaluate.benchmark import (
-    Benchmark,
-    Item,
-    JudgeVerdict,
-    LabelledResponse,
-    Prompt,
-    PromptStyle,
-)
+from pipeline.evaluate.benchmark import Benchmark, Item, JudgeVerdict, LabelledResponse, Prompt, PromptStyle
 from pipeline.evaluate.majority import Judgement, Scores, counted, majority, majority_scores
 from pipeline.statistics import HUMAN, JUDGE, Estimate, ItemScores, judge_agreement
 from reward.offline.bootstrap import share
