@@ -202,13 +202,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         setup = setup_for(recipe, arguments.model, **asked)
         sampler = make_sampler(LocalSamplerConfig(model=setup.model, seed=setup.seed, dtype=setup.dtype))
         evaluation = asyncio.run(evaluate_with(sampler, setup, on_judged=_tell))
-    except (
-        ValueError,
-        FileNotFoundError,
-        SamplerError,
-    ) as error:  # figures of a part would not be comparable
+    except (ValueError, FileNotFoundError, SamplerError) as error:
         print(f"evaluation failed: {error}", file=sys.stderr)
-        return 1
+        return 1  # figures over a part of the rows would not be comparable
     write_atomically(arguments.out, evaluation.model_dump_json(indent=1) + "\n")
     return 0
 
