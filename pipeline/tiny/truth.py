@@ -81,14 +81,13 @@ class TinyRows:
 
     def rows(self, split: Split) -> Sequence[WorldRow]:
         """Drawn rows; events and places of one split are in none of the other."""
-        return [_row(one) for one in sample_worlds(self._num_rows, self._seed, split, self._settings)]
+        drawn = sample_worlds(self._num_rows, self._seed, split, self._settings)
+        return [
+            WorldRow(query=one.query, asked=tuple(_asked(fact, one) for fact in one.asked)) for one in drawn
+        ]
 
     def judge(self, row: WorldRow, response: str) -> Judgement:
         return judge(row.query, response)
-
-
-def _row(world: World) -> WorldRow:
-    return WorldRow(query=world.query, asked=tuple(_asked(fact, world) for fact in world.asked))
 
 
 def _asked(fact: Fact, world: World) -> Asked:

@@ -67,7 +67,10 @@ def sample_world(
         _add_random_fact(rng, facts, split, settings.kinds)
     unanswerable = bool(settings.unanswerable_share) and rng.random() < settings.unanswerable_share
     if unanswerable:
-        _take_away(rng, facts, asked, split)
+        if len(facts) == len(asked):  # a near-duplicate is left, since there must be a document
+            _add_near_duplicate(rng, facts, asked[0], split)
+        for fact in asked:
+            del facts[fact.key]
     order = list(facts.values())
     rng.shuffle(order)
     query = " ".join(f"{marker}) {fact.question()}" for marker, fact in zip(MARKERS, asked, strict=False))
@@ -131,14 +134,6 @@ def _add_near_duplicate(rng: random.Random, facts: dict[FactKey, Fact], fact: Fa
         if is_held_out(event, place) == (split == "held_out") and key not in facts:
             facts[key] = Fact(*key, _new_value(rng, facts, key, like=fact))
             return facts[key]
-
-
-def _take_away(rng: random.Random, facts: dict[FactKey, Fact], asked: tuple[Fact, ...], split: Split) -> None:
-    """Removes the asked facts; at least one near-duplicate is left, since there must be a document."""
-    if len(facts) == len(asked):
-        _add_near_duplicate(rng, facts, asked[0], split)
-    for fact in asked:
-        del facts[fact.key]
 
 
 def _new_value(

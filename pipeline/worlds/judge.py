@@ -127,7 +127,9 @@ def _compare(asked: Asked, place: int, value: Target, kinds: dict[str, ClaimKind
     assert asked.value is not None
     kind = kinds[asked.kind]
     truth = kind.read(asked.value, of_documents=True)
-    if truth is None or not (value.kind.name == asked.kind or _is_bare_year(asked, value)):
+    # A number may say a year without a word for it: "The founding of the band is 1974."
+    is_year = asked.kind == "date" and value.kind.name == "number" and looks_like_year(value.mention)
+    if truth is None or not (value.kind.name == asked.kind or is_year):
         return None
     if (asked.relation, value.mention.trend if asked.kind == "date" else "") in _CROSSED:
         return None
@@ -135,8 +137,3 @@ def _compare(asked: Asked, place: int, value: Target, kinds: dict[str, ClaimKind
     if not kind.bears_out(truth, value.mention):
         return None
     return _Match(place, asked, is_exact=kind.equal(truth, value.mention))
-
-
-def _is_bare_year(asked: Asked, value: Target) -> bool:
-    """Whether a number says a year without a word for it: "The founding of the band is 1974."."""
-    return asked.kind == "date" and value.kind.name == "number" and looks_like_year(value.mention)

@@ -206,21 +206,20 @@ def _row(
         for i, one in enumerate(order, start=1)
     )
     ids = {document.title: document.id for document in documents}
-    asked = tuple(_asked(one, ids, taken_away=taken_away) for one in facts)
+    asked = tuple(
+        Asked(
+            question=question_about(one.relation, one.subject, digest_of(one.title, one.relation) >> 16),
+            subject=one.subject,
+            kind=RELATIONS[one.relation].kind,
+            value=None if taken_away else one.value,
+            relation=one.relation,
+            document="" if taken_away else ids[one.title],
+        )
+        for one in facts
+    )
     question = _joined([one.question for one in asked])
     query = RagQuery(id=row_id, query=question, documents=documents, unanswerable=taken_away)
     return WorldRow(query=query, asked=asked)
-
-
-def _asked(fact: Fact, ids: Mapping[str, str], *, taken_away: bool) -> Asked:
-    return Asked(
-        question=question_about(fact.relation, fact.subject, digest_of(fact.title, fact.relation) >> 16),
-        subject=fact.subject,
-        kind=RELATIONS[fact.relation].kind,
-        value=None if taken_away else fact.value,
-        relation=fact.relation,
-        document="" if taken_away else ids[fact.title],
-    )
 
 
 def _joined(questions: Sequence[str]) -> str:
