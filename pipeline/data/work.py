@@ -110,11 +110,7 @@ class WorkedRow:
 
 
 class RowWork:
-    """The work, with what it needs loaded once; `prompts` are the job's own where none are given.
-
-    Raises:
-        ValueError: the prompts or the tokenizer cannot be used.
-    """
+    """The work, with what it needs loaded once; raises `ValueError` when that cannot be used."""
 
     def __init__(
         self, job: PrepareJob, distractors: Distractors | None = None, *, prompts: PromptSet | None = None
@@ -125,11 +121,7 @@ class RowWork:
         self._tokenizer = load_tokenizer(name, field="tokenizer") if name else None
 
     def batch(self, batch: Batch) -> list[WorkedRow]:
-        """Works on each row of a batch, in order.
-
-        Raises:
-            ValueError: a row is not of its source's format; begins with its place.
-        """
+        """Works on each row of a batch, in order; raises `ValueError` when one is not of the format."""
         source = SOURCES[batch.source]
         return [row for raw in batch.rows for row in self._raw(source, raw)]
 

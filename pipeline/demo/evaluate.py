@@ -56,11 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 def world_of(setup: EvaluationSetup) -> tuple[World, Sequence[WorldRow]]:
-    """The world and the held-out rows that a setup asks for.
-
-    Raises:
-        ValueError: it has fewer of them.
-    """
+    """The world and the held-out rows that a setup asks for; raises `ValueError` when it has fewer."""
     is_wiki = setup.world == "wiki"
     world: World = WikiWorld(setup.wiki) if is_wiki else TinyRows(setup.num_rows, setup.seed, setup.tiny)
     rows = world.rows("held_out")[: setup.num_rows]

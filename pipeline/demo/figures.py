@@ -66,15 +66,12 @@ Ends = Mapping[str, tuple[Estimate, Estimate]]
 
 
 def draw_curves(steps: Sequence[Mapping[str, float]], path: Path, *, ends: Ends) -> None:
-    """Writes the PNG of a run.
+    """Writes the PNG of a run; raises `ValueError` when there is no step to draw.
 
     Args:
         steps: Rows of `steps.jsonl`; a metric that a step lacks leaves a gap.
         path: The PNG.
         ends: Held-out estimates before and after, by the key of the line that they belong to.
-
-    Raises:
-        ValueError: there is no step to draw.
     """
     if not steps:
         raise ValueError("steps: there is no finished step, so no curve to draw; train first")

@@ -52,11 +52,7 @@ class Piece:
 
 
 def find(before: Evaluation, after: Evaluation) -> Finding:
-    """Compares two evaluations of the same rows.
-
-    Raises:
-        ValueError: they are not of the same rows and settings.
-    """
+    """Compares two evaluations; raises `ValueError` when they are not of the same rows and settings."""
     if before.setup.model_copy(update={"model": after.setup.model}) != after.setup:
         fix = "remove both files and rerun"
         raise ValueError(f"before, after: measured with different rows or settings; {fix}")

@@ -136,12 +136,7 @@ def _write_items(one: PlannedBenchmark, items: Sequence[ItemResult], counts: Cou
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Reads the figures of a whole evaluation.
-
-    Raises:
-        FileNotFoundError: there is none.
-        ValueError: it is of another version.
-    """
+    """The figures of a whole evaluation; raises `FileNotFoundError`, or `ValueError` of another version's."""
     path = folder / RESULTS_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; give the folder of an evaluation that is whole")

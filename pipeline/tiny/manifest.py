@@ -47,11 +47,7 @@ def publish(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Reads the manifest and holds every file against it.
-
-    Raises:
-        ValueError: a file is missing, or is not the one that the manifest names.
-    """
+    """Reads the manifest; raises `ValueError` when a file is missing, or is not the one that it names."""
     manifest = Manifest.model_validate_json((folder / MANIFEST).read_text(encoding="utf-8"))
     for name, digest in manifest.files.items():
         path = folder / name

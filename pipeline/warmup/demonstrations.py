@@ -54,12 +54,9 @@ class Lesson:
 
 
 def demonstrations(lesson: Lesson, num: int, seed: int) -> Iterator[Demonstration]:
-    """Draws demonstrations; equal arguments give equal ones.
+    """Draws demonstrations; equal arguments give equal ones. Raises `ValueError` when no row can be shown.
 
     Rows come in turn, shuffled again each time round, so that none is shown twice before all were shown once.
-
-    Raises:
-        ValueError: no row can be shown.
     """
     rng = random.Random(seed)
     values = _values_by_relation(lesson.rows)

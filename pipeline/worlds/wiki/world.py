@@ -25,12 +25,7 @@ class WikiWorld:
     """The rows of files of 2WikiMultihopQA, or of the part that comes with the package (`World`)."""
 
     def __init__(self, settings: WikiSettings | None = None) -> None:
-        """Reads the files; rows are made when they are asked for.
-
-        Raises:
-            FileNotFoundError: a file of the settings is not there.
-            ValueError: it is not of this data set.
-        """
+        """Reads the files; rows are made when they are asked for."""
         self.settings = settings or WikiSettings()
         train, held_out = self.settings.train_file, self.settings.held_out_file
         most = self.settings.max_file_rows
