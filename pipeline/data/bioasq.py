@@ -95,13 +95,7 @@ class Distractors:
 
 
 def make_distractors(documents: Iterable[Document], *, noise: float, seed: int) -> Distractors:
-    """Reads all documents and keeps those to draw from.
-
-    Args:
-        documents: Relevant ones of all questions.
-        noise: Share of irrelevant documents to reach, in [0, 1).
-        seed: Of the sample and of every draw.
-    """
+    """Reads the documents of all questions and keeps those to draw from; `noise` is in [0, 1)."""
 
     def key(document: Document) -> bytes:
         return hashlib.sha256(f"{seed}:{document.id}:{document.text}".encode()).digest()

@@ -49,14 +49,6 @@ def run_demo(
 ) -> int:
     """Runs, resumes or shows the demo; returns the exit code. A run that misses its goal still returns 0.
 
-    Args:
-        run_dir: The run's folder.
-        seed: Of worlds, training and sampling.
-        steps: PPO steps; the recipe's when left out.
-        recipe: A recipe whose rows have known answers, by name or path.
-        overrides: `dotted.key=value` over the recipe.
-        num_rows: Held-out rows that are measured.
-
     Raises:
         ValueError, FileNotFoundError: this machine or the run folder cannot be used.
         TrainingFailedError: a phase failed; the same command resumes the demo.

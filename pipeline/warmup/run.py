@@ -62,13 +62,7 @@ class WarmupState(Settings):
 def warmup(
     recipe: str, *, run_dir: Path | None = None, overrides: list[str] | None = None, dry_run: bool = False
 ) -> int:
-    """Runs or resumes a warm-up and shows its progress; returns the exit code.
-
-    Args:
-        recipe: Name or path.
-        run_dir: The run's folder; `runs/NAME-warmup` when left out.
-        overrides: `dotted.key=value` over the recipe.
-        dry_run: Writes the demonstrations and ends.
+    """Runs or resumes a warm-up and shows its progress; returns the exit code. A dry run trains nothing.
 
     Raises:
         ValueError, FileNotFoundError: a recipe, a model or demonstrations that cannot be used.

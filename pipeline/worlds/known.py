@@ -29,13 +29,8 @@ def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | No
     Numbers and dates that the query gives may stand beside it. Where the query is known to be unanswerable,
     whether the answer says so and nothing else.
 
-    Args:
-        query: What is asked.
-        answer: Without any thought before it.
-        accepted: Several ways to write the one answer.
-
-    Returns:
-        None where no answer is known.
+    `answer` is without any thought before it; `accepted` are several ways to write the one answer. None where
+    no answer is known.
     """
     if not accepted and not query.unanswerable:
         return None
