@@ -68,9 +68,7 @@ class Manifest(Record):
     mean_prompt_tokens: float | None = Field(default=None, description="Of the rows written, if counted.")
     prompt_digest: str
     tokenizer: str | None = Field(default=None, description="Folder or name of the one that counted.")
-    tokenizer_sha256: str | None = Field(
-        default=None, description="Of its vocabulary and chat template (`pipeline.data.tokenizer_digest`)."
-    )
+    tokenizer_sha256: str | None = Field(default=None, description="Of its vocabulary and chat template.")
     max_prompt_tokens: int | None = None
     rows_sha256: str = Field(description="Of train.jsonl.")
     removed_sha256: str | None = Field(default=None, description="Of removed.jsonl.")

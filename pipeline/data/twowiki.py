@@ -39,9 +39,7 @@ class ParagraphsRow(MultiHopRow):
     joined_by: ClassVar[str]  # what is between two sentences of a paragraph
 
     id: RowId = Field(alias="_id")
-    context: tuple[tuple[str, tuple[str, ...]], ...] = Field(
-        min_length=1, description="Title and sentences of each paragraph."
-    )
+    context: tuple[tuple[str, tuple[str, ...]], ...] = Field(min_length=1)  # titles and sentences
     supporting_facts: tuple[tuple[str, int], ...] | None = None
 
     def to_documents(self) -> list[Document]:
