@@ -34,7 +34,7 @@ class Choices(Record):
     near_duplicates: float | None = None
     max_shared_documents: int = 0
     noise: float | None = Field(default=None, description="Share of distractors asked for; BioASQ only.")
-    unanswerable: float | None = Field(default=None, description="Share of rows whose support is taken away.")
+    unanswerable: float | None = Field(default=None, description="Share of rows made so on purpose.")
     limit: int | None = Field(default=None, description="First rows of each input.")
     sample: int | None = Field(default=None, description="Rows drawn of each input.")
     seed: int = 0
