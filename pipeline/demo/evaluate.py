@@ -72,7 +72,8 @@ async def evaluate_with(
 ) -> Evaluation:
     """Measures whatever the sampler samples, many rows at once, and closes the sampler.
 
-    `on_judged` is called after each row with the number of rows done.
+    `on_judged` is called after each row with the number of rows done. An engine that fails ends it, since
+    figures over a part of the rows would not be comparable.
     """
     prompts = load_prompts(setup.audit.prompts)
     world, rows = world_of(setup)
@@ -151,8 +152,15 @@ async def _judge(
         answerable=truth.answerable,
         kinds=_by_kind(row, truth, checked, setup.num_votes),
     )
-    said = {"response": response, "faithful": truth.faithful, "abstained": truth.abstained}
-    return answer, Example(query=row.query, verdict=verdict, values=truth.values, **said)
+    example = Example(
+        query=row.query,
+        response=response,
+        verdict=verdict,
+        faithful=truth.faithful,
+        abstained=truth.abstained,
+        values=truth.values,
+    )
+    return answer, example
 
 
 def _by_kind(
@@ -200,7 +208,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         evaluation = asyncio.run(evaluate_with(sampler, setup, on_judged=_tell))
     except (ValueError, FileNotFoundError, SamplerError) as error:
         print(f"evaluation failed: {error}", file=sys.stderr)
-        return 1  # figures over a part of the rows would not be comparable
+        return 1
     write_atomically(arguments.out, evaluation.model_dump_json(indent=1) + "\n")
     return 0
 

@@ -163,7 +163,8 @@ def _on_rise(before: Evaluation, after: Evaluation) -> tuple[str, bool]:
     """What became of the answers, and whether it is as much as the goal."""
     is_tiny = after.setup.world == "tiny"
     name, what = ("oracle_faithfulness", "faithful") if is_tiny else ("solver_right", "right")
-    rise = difference(*([getattr(one, what) for one in measured.answers] for measured in (before, after)))
+    old, new = ([getattr(one, what) for one in measured.answers] for measured in (before, after))
+    rise = difference(old, new)
     if is_tiny:
         has_risen = rise.value * 100 >= GOAL_POINTS
         short = f", short of the {GOAL_POINTS:.0f} points that were the goal"
