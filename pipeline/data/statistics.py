@@ -44,7 +44,7 @@ class SourceStatistics(Record):
     document_words: Spread = Field(description="All documents of a query together.")
     document_chars: Spread = Field(description="The same in characters.")
     prompt_tokens: Spread | None = Field(default=None, description="Of the Solver's prompt, if counted.")
-    irrelevant_ratio: float | None = Field(default=None, description="Irrelevant by all documents, if told.")
+    irrelevant_ratio: float | None = Field(default=None, description="Irrelevant by all documents, if known.")
     shared_documents: dict[int, int] = Field(
         default_factory=dict,
         description="Documents that evaluation sets have, too, to rows of the source, removed ones included.",
