@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.data.evaluation_rows import FaithBenchRow
-from pipeline.data.hotpotqa import HotpotRow
 from pipeline.data.musique import MusiqueRow
 from pipeline.data.rows import MultiHopRow, parse_row
-from pipeline.data.twowiki import TwoWikiRow
+from pipeline.data.twowiki import HotpotRow, TwoWikiRow
 from pipeline.data.values import RawRow, raw_rows
 from reward.offline.inputs import RowFormat, format_of, read_rows
 from reward.offline.rows import AuditRow, make_query

@@ -78,11 +78,7 @@ class MacroAverage(Figure):
 
 
 def estimates(items: Iterable[ItemScores]) -> dict[str, Estimate]:
-    """The mean of every score over the items, with its uncertainty.
-
-    Raises:
-        ValueError: a score lies outside [0, 1].
-    """
+    """The mean of every score over the items; raises `ValueError` when one lies outside [0, 1]."""
     items = list(items)
     names = list(dict.fromkeys(name for item in items for name in item.scores))
     sums = _summed((item.cluster, [item.scores.get(name) for name in names]) for item in items)

@@ -32,7 +32,7 @@ def test_true_answers_pass_and_others_do_not(worlds: Path) -> None:
     world, item = sample_worlds(1, 3, "held_out")[0], next(iter(benchmark.items(worlds)))
     (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
     right = " ".join(fact.statement() for fact in world.asked)
-    wrong = " ".join(fact.statement(fact.number + 1) for fact in world.asked)
+    wrong = " ".join(fact.statement(fact.value + 1) for fact in world.asked)
     assert benchmark.judge_request(item, prompt, right) == ()
     said = [benchmark.read_judgement(item, prompt, text) for text in (right, wrong, "")]
     assert [one.passed for one in said if one] == [True, False, False]

@@ -52,9 +52,3 @@ def test_a_seed_decides(tmp_path: Path) -> None:
         for seed, given in ((0, documents), (0, documents[::-1]), (1, documents))
     ]
     assert made[0] == made[1] != made[2]
-
-
-@pytest.mark.parametrize("noise", [-0.1, 1.0])
-def test_a_noise_that_is_no_share_is_refused(noise: float) -> None:
-    with pytest.raises(ValueError, match=r"--noise: .* give one from 0 to below 1"):
-        make_distractors([], noise=noise, seed=0)

@@ -29,7 +29,7 @@ def worlds(num: int) -> list[Case]:
     rng, cases = random.Random(3), []
     for i, world in enumerate(sample_worlds(num, 11, "held_out")):
         wrong = rng.randrange(len(world.asked)) if i % 3 == 0 else None
-        claimed = [(fact, fact.number + (k == wrong)) for k, fact in enumerate(world.asked)]
+        claimed = [(fact, fact.value + (k == wrong)) for k, fact in enumerate(world.asked)]
         cases.append((world.query, write_answer(claimed)))
     return cases
 

@@ -36,13 +36,13 @@ def scripted_policy(
     def completions(messages: Sequence[Message], n: int) -> list[str]:
         role, text = messages[0]["content"], messages[-1]["content"]
         if role == "solver":
-            return [write_answer([(fact, fact.number + solver) for fact in worlds[text].asked])]
+            return [write_answer([(fact, fact.value + solver) for fact in worlds[text].asked])]
         if role == "proposer":
-            claims = write_claims([(fact, fact.number) for fact in read_facts(text)])
+            claims = write_claims([(fact, fact.value) for fact in read_facts(text)])
             return [proposer(text) if proposer else claims]
         known = {fact.question(): fact for fact in read_facts(text)}
         asked = [known[question] for question in _QUESTION.findall(text)]
-        return [write_check([(fact, fact.number + off) for fact in asked]) for off in votes[:n]]
+        return [write_check([(fact, fact.value + off) for fact in asked]) for off in votes[:n]]
 
     return completions
 

@@ -135,7 +135,8 @@ def test_nothing_that_ragtruths_models_answered_reaches_a_row(tmp_path: Path) ->
         rows = [json.loads(line) for line in (SLICES["ragtruth"] / name).open()]
         shown = frozenset(SHOWN["ragtruth"])
         (tmp_path / name).write_text("\n".join(json.dumps(marked(row, "", shown)) for row in rows))
-    job = PrepareJob((Input(SOURCES["ragtruth"], tmp_path),), tmp_path / "out", num_workers=0)
+    given = (Input(SOURCES["ragtruth"], tmp_path),)
+    job = PrepareJob(given, tmp_path / "out", Choices(near_duplicates=0.8), num_workers=0)
     assert run_job(job).num_rows == READ["ragtruth"][0]
     assert "SECRET" not in "".join(file.read_text() for file in (tmp_path / "out").iterdir())
 

@@ -127,7 +127,7 @@ def test_audits_over_http(stack: Stack) -> None:
     token = {"Authorization": f"Bearer {stack.secret('march_reward_token')}"}
     url, verdicts = f"{stack.url('reward', 8000)}/v1/audit", []
     for world in WORLDS:
-        response = write_answer([(fact, fact.number) for fact in world.asked])
+        response = write_answer([(fact, fact.value) for fact in world.asked])
         body = {"query": world.query.model_dump(mode="json"), "response": response}
         assert httpx.post(url, json=body, trust_env=False).status_code == 401
         answer = httpx.post(url, json=body, headers=token, timeout=200, trust_env=False)

@@ -18,7 +18,7 @@ from pipeline.demo.evaluation import Evaluation, JudgedAnswer
 from pipeline.demo.report import describe, find, table
 from pipeline.settings.recipe import load_recipe
 from pipeline.settings.worlds import WorldSettings
-from pipeline.tiny.demonstrations import Demonstration, demonstrate, write_answer, write_check, write_claims
+from pipeline.tiny.demonstrations import demonstrate, write_answer, write_check, write_claims
 from pipeline.tiny.facts import ABSTENTION, Fact, find_values, read_facts, read_questions
 from pipeline.tiny.recipe import BASE, ERRORS, Errors, Stage
 from pipeline.tiny.tokenizer import build_tokenizer
@@ -26,6 +26,7 @@ from pipeline.tiny.truth import is_written, judge, true_answer
 from pipeline.tiny.words import CITIES, FIRST_NAMES, KINDS, LAST_NAMES, MONTHS, VERB_FORMS, verbs_of
 from pipeline.tiny.world import near_miss, sample_world, sample_worlds
 from pipeline.training.oracle import judge_tiny
+from pipeline.worlds.world import Demonstration
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.types import Document, Outcome, RagQuery, Role, Verdict
@@ -169,7 +170,7 @@ def test_each_kind_is_asked_for_and_each_sort_of_query_comes() -> None:
 def test_a_near_miss_stands_in_no_document(seed: int) -> None:
     rng = random.Random(seed)
     world = sample_world(rng, "train", settings=SETTINGS)
-    missed = near_miss(rng, world, world.facts[0], "train")
+    missed = near_miss(rng, world, world.facts[0])
     assert true_answer(world.query, missed.question()) is None
 
 

@@ -114,7 +114,7 @@ def test_worlds_agree_with_their_documents(seed, split):
         f"d{i}" for i in range(1, len(world.query.documents) + 1)
     ]
     assert 1 <= len(world.query.documents) <= 5 and 1 <= len(world.asked) <= 3
-    assert len({fact.number for fact in world.facts}) == len(world.truth) == len(world.facts)
+    assert len({fact.value for fact in world.facts}) == len(world.truth) == len(world.facts)
     assert all(is_held_out(fact.event, fact.place) == (split == "held_out") for fact in world.facts)
     items = (f"{marker}) {fact.question()}" for marker, fact in zip(MARKERS, world.asked, strict=False))
     assert world.query.query == " ".join(items)
@@ -123,27 +123,27 @@ def test_worlds_agree_with_their_documents(seed, split):
 @given(seed=st.integers())
 def test_true_and_near_duplicate_answers_are_told_apart(seed):
     world = sample_world(random.Random(seed), "train", settings=WorldSettings(p_duplicate=1.0))
-    truth = write_answer([(fact, fact.number) for fact in world.asked])
+    truth = write_answer([(fact, fact.value) for fact in world.asked])
     found = judge(world.query, truth)
     assert found.right and found.coverage == 1.0
     for fact in world.asked:
         twin = world.near_duplicates[fact.key]
         assert sum(a != b for a, b in zip(fact.key, twin.key, strict=True)) == 1
-        assert not judge(world.query, fact.statement(twin.number)).faithful
-        assert true_answer(world.query, fact.question()) == str(fact.number)
+        assert not judge(world.query, fact.statement(twin.value)).faithful
+        assert true_answer(world.query, fact.question()) == str(fact.value)
 
 
 @given(seed=st.integers())
 def test_the_audit_reads_what_the_roles_write(seed):
     world = sample_world(random.Random(seed), "held_out")
-    claimed = [(fact, fact.number) for fact in world.asked]
-    expected = [(fact.question(), str(fact.number)) for fact in world.asked]
+    claimed = [(fact, fact.value) for fact in world.asked]
+    expected = [(fact.question(), str(fact.value)) for fact in world.asked]
     parsed = parse_claims(write_claims(claimed), max_claims=3, kinds=kinds())
     assert [(claim.question, claim.answer) for claim in parsed.claims] == expected
     assert parsed.num_malformed == 0 and not parsed.too_many
     answers = parse_answers(write_check(claimed), len(claimed))
     assert [(answer.value, answer.evidence) for answer in answers] == [
-        (str(fact.number), fact.statement()) for fact in world.asked
+        (str(fact.value), fact.statement()) for fact in world.asked
     ]
     assert [number.value for number in find_numbers(write_answer(claimed))] == [n for _, n in claimed]
 
@@ -183,13 +183,13 @@ def test_harder_worlds_are_as_hard_as_they_say():
     hard = WorldSettings(num_asked=3, p_duplicate=1.0, num_duplicates=4, unrelated=(8, 12))
     for world in sample_worlds(50, 0, "held_out", hard):
         assert len(world.asked) == 3 and 3 + 12 + 8 <= len(world.facts) <= 3 + 12 + 12
-        assert len({fact.number for fact in world.facts}) == len(world.facts)
+        assert len({fact.value for fact in world.facts}) == len(world.facts)
         for fact in world.asked:
             distances = (
                 sum(a != b for a, b in zip(fact.key, other.key, strict=True)) for other in world.facts
             )
             assert sum(distance == 1 for distance in distances) >= 4
-        assert judge(world.query, write_answer([(fact, fact.number) for fact in world.asked])).faithful
+        assert judge(world.query, write_answer([(fact, fact.value) for fact in world.asked])).faithful
 
 
 def test_the_plain_world_is_what_it_was_before_worlds_had_settings():
@@ -218,9 +218,9 @@ def test_demonstrations_of_the_error_stage_err_after_the_first_item():
     wrong = {0: [], 1: []}
     for one in _demonstrations(ERRORS):
         if one.role is Role.SOLVER:
-            known = {fact.key: fact.number for fact in read_facts(one.messages[1]["content"])}
+            known = {fact.key: fact.value for fact in read_facts(one.messages[1]["content"])}
             for i, fact in enumerate(read_facts(one.completion)):
-                wrong[min(i, 1)].append(known[fact.key] != fact.number)
+                wrong[min(i, 1)].append(known[fact.key] != fact.value)
     assert sum(wrong[0]) / len(wrong[0]) < 0.2 < 0.4 < sum(wrong[1]) / len(wrong[1])
 
 
@@ -229,4 +229,4 @@ def test_proposer_demonstrations_copy_the_answer_as_it_stands(stage):
     for one in _demonstrations(stage):
         if one.role is Role.PROPOSER:
             facts = read_facts(one.messages[1]["content"])
-            assert one.completion == write_claims([(fact, fact.number) for fact in facts])
+            assert one.completion == write_claims([(fact, fact.value) for fact in facts])

@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from pipeline.settings.warmup import RoleShares, WarmupSettings
-from pipeline.warmup.demonstrations import Demonstration, Lesson, demonstrations, quotation
+from pipeline.warmup.demonstrations import Lesson, demonstrations, quotation
 from pipeline.worlds.wiki.world import WikiWorld
+from pipeline.worlds.world import Demonstration
 from reward.claims import kinds_for, targets_of
 from reward.config import AuditConfig
 from reward.judging.coverage import cover

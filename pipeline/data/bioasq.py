@@ -37,19 +37,15 @@ from pipeline.data.rows import QuestionRow
 from reward.offline.rows import InputRecord
 from reward.types import Document, RagQuery
 
-NOISE = 0.3  # paper, Table 1: 30.14%
 _POOL_SIZE = 20_000  # what all workers hold; a sample of larger files
 
 
 class Snippet(InputRecord):
-    """A passage of a PubMed abstract."""
-
     document: Annotated[str, Field(min_length=1, description="Link to the abstract.")]
     text: Annotated[str, Field(min_length=1)]
 
     @property
     def pubmed_id(self) -> str:
-        """The last part of the link."""
         return self.document.rstrip("/").rsplit("/", 1)[-1]
 
 
@@ -99,20 +95,7 @@ class Distractors:
 
 
 def make_distractors(documents: Iterable[Document], *, noise: float, seed: int) -> Distractors:
-    """Reads all documents and keeps those to draw from.
-
-    Args:
-        documents: Relevant ones of all questions.
-        noise: Share of irrelevant documents to reach, in [0, 1).
-        seed: Of the sample and of every draw.
-
-    Raises:
-        ValueError: the noise is not such a share.
-    """
-    if not 0 <= noise < 1:
-        raise ValueError(
-            f"--noise: {noise:g} is no share of irrelevant documents; give one from 0 to below 1"
-        )
+    """Reads the documents of all questions and keeps those to draw from; `noise` is in [0, 1)."""
 
     def key(document: Document) -> bytes:
         return hashlib.sha256(f"{seed}:{document.id}:{document.text}".encode()).digest()

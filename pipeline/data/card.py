@@ -46,7 +46,7 @@ def render_card(manifest: Manifest) -> str:
         rows.append(_ours(statistics))
         rows += [_papers(statistics.source)] if statistics.source in PAPER else []
     removed = [(reason.replace("_", " "), f"{num:,}") for reason, num in manifest.removed.items()]
-    made_of = [(title(file.source), file.name, file.licence, file.sha256) for file in manifest.inputs]
+    made_of = [(SOURCES[file.source].title, file.name, file.licence, file.sha256) for file in manifest.inputs]
     apart = [
         (one.dataset, *(f"{getattr(one, f'num_{kind.lower()}'):,}" for kind in _EVALUATION_HEADINGS[1:]))
         for one in manifest.evaluation_sets
@@ -72,15 +72,10 @@ def _section(heading: str, headings: tuple[str, ...], rows: Rows) -> list[str]:
     return ["", f"## {heading}", "", *_table(headings, rows)] if rows else []
 
 
-def title(source: str) -> str:
-    """A source's full name."""
-    return SOURCES[source].title if source in SOURCES else source
-
-
 def _ours(statistics: SourceStatistics) -> tuple[str, ...]:
     ratio = statistics.irrelevant_ratio
     return (
-        title(statistics.source),
+        SOURCES[statistics.source].title,
         f"{statistics.num_rows:,}",
         f"{statistics.query_words.mean:.2f}",
         _spread(statistics.num_documents),

@@ -36,11 +36,6 @@ Advance = Callable[[int, int | None], None]  # bytes so far, bytes in all if the
 def download(remote: RemoteFile, folder: Path, advance: Advance = lambda done, total: None) -> Path:
     """Fetches a file, or goes on with it, or finds it there; returns where it is.
 
-    Args:
-        remote: The file.
-        folder: Made if needed.
-        advance: Called with the progress.
-
     Raises:
         ConnectionError: the server cannot be reached, says no, or hung up too often.
         ValueError: the content is not what it must be; the file is removed.
@@ -119,7 +114,6 @@ def _told(url: str, error: Exception, num_bytes: int) -> str:
 
 
 def _extract(part: Path, member: str, target: Path, url: str) -> None:
-    """Takes the one file out of an archive."""
     try:
         with zipfile.ZipFile(part) as archive:
             names = [name for name in archive.namelist() if Path(name).name == member]

@@ -76,9 +76,6 @@ def fingerprint(query: RagQuery) -> tuple[tuple[bytes, ...], Signatures]:
     Returns:
         1 + D keys, 64 bits of a digest of a text's words, empty for a document that is too short to tell it
         from others; signatures (1 + D, NUM_HASHES).
-
-    Raises:
-        ModuleNotFoundError: Rensa or NumPy is not installed.
     """
     import numpy as np
     from rensa import RMinHash
@@ -98,7 +95,6 @@ def _pieces(parts: Sequence[str], size: int, joined_by: str) -> list[str]:
 
 
 def digest(words: Iterable[str]) -> bytes:
-    """64 bits of a digest of words."""
     return hashlib.sha256(" ".join(words).encode(errors="surrogatepass")).digest()[:8]
 
 

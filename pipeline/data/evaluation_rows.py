@@ -84,7 +84,6 @@ class FaithBenchRow(SourceRow):
         return found if any(one.label for one in self.annotations) else []
 
     def queries(self, place: str) -> tuple[RagQuery, ...]:
-        """The article."""
         return _one(place, self.sample_id, "", self.source)
 
 
@@ -98,7 +97,6 @@ class PairRow(SourceRow):
     negative_response: str
 
     def queries(self, place: str) -> tuple[RagQuery, ...]:
-        """The question, of the context."""
         return _one(place, self.question_id, self.question, self.context)
 
 

@@ -86,15 +86,7 @@ class Overlap:
 
 
 class OverlapIndex:
-    """Tells what a row has in common with evaluation sets.
-
-    Args:
-        files: The evaluation sets, which are read at once.
-
-    Raises:
-        FileNotFoundError: a file is not there.
-        ValueError: one is in no known layout, or a row is not what the first one is.
-    """
+    """Tells what a row has in common with evaluation sets, which are read at once."""
 
     def __init__(self, files: Iterable[Path]) -> None:
         self._questions, self._documents = TextIndex(), TextIndex()

@@ -38,11 +38,7 @@ Advance = Callable[[int, int], None]  # characters read, rows read
 
 
 def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Manifest:
-    """Prepares rows.
-
-    Args:
-        job: What is wanted.
-        advance: Called with the characters and rows that were worked on, batch by batch.
+    """Prepares rows; `advance` is called with what was worked on, batch by batch.
 
     Raises:
         FileNotFoundError: an input or an evaluation set is not there.
@@ -135,12 +131,7 @@ def _work_on(batch: Batch) -> list[WorkedRow]:
 def work_in_processes(
     load: Callable[[], RowWork], batches: Iterable[Batch], *, num_workers: int
 ) -> Iterator[tuple[Batch, list[WorkedRow]]]:
-    """Yields each batch with its rows, in the order of the batches whatever the number of workers.
-
-    Args:
-        load: Makes the work in a process.
-        batches: Read only a few ahead of what is done.
-        num_workers: Processes.
+    """Yields each batch with its rows, in the order of the batches, read only a few ahead of what is done.
 
     Raises:
         ChildProcessError: a process died.

@@ -22,8 +22,6 @@ from reward.types import Document
 
 
 class MusiqueParagraph(InputRecord):
-    """One paragraph."""
-
     idx: int
     title: str
     paragraph_text: str
@@ -31,8 +29,6 @@ class MusiqueParagraph(InputRecord):
 
 
 class MusiqueRow(MultiHopRow):
-    """A row of MuSiQue."""
-
     paragraphs: tuple[MusiqueParagraph, ...] = Field(min_length=1)
     answerable: bool = True
 
@@ -47,13 +43,11 @@ class MusiqueRow(MultiHopRow):
         return self.id.partition("__")[0][:4]
 
     def to_documents(self) -> list[Document]:
-        """The paragraphs."""
         return [
-            Document(id=f"{self.id}#{paragraph.idx}", title=paragraph.title, text=paragraph.paragraph_text)
-            for paragraph in self.paragraphs
+            Document(id=f"{self.id}#{one.idx}", title=one.title, text=one.paragraph_text)
+            for one in self.paragraphs
         ]
 
     def irrelevant(self) -> list[int] | None:
-        """Places of the paragraphs that are not needed."""
         flags = [paragraph.is_supporting for paragraph in self.paragraphs]
         return None if None in flags else [place for place, is_needed in enumerate(flags) if not is_needed]

@@ -16,13 +16,11 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from pipeline.data.rows import QuestionRow
-from reward.offline.rows import InputDocument, texts_as_documents
+from reward.offline.rows import InputDocument, make_query, texts_as_documents
 from reward.types import Document, RagQuery
 
 
 class PlainRow(QuestionRow):
-    """A row of plain JSONL."""
-
     question: Annotated[str, Field(alias="query", min_length=1)]
     documents: Annotated[tuple[InputDocument, ...], BeforeValidator(texts_as_documents)] = Field(min_length=1)
     unanswerable: bool = False
@@ -35,10 +33,8 @@ class PlainRow(QuestionRow):
         return self
 
     def to_documents(self) -> list[Document]:
-        """The documents."""
         return [Document(id=d.id, title=d.title or "", text=d.text) for d in self.documents]
 
     def queries(self, place: str) -> tuple[RagQuery, ...]:
-        """The one question."""
-        known = {"unanswerable": self.unanswerable}
-        return tuple(query.model_copy(update=known) for query in super().queries(place))
+        documents = self.to_documents()
+        return (make_query(place, self.id, self.question, documents, unanswerable=self.unanswerable),)

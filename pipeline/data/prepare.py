@@ -36,8 +36,6 @@ ROWS_FILE, REMOVED_FILE, MANIFEST_FILE = "train.jsonl", "removed.jsonl", "manife
 
 
 class Removal(Record):
-    """One row that was left out."""
-
     id: str
     source: str
     place: str = Field(description="FILE:LINE; the file's name alone.")
@@ -47,8 +45,6 @@ class Removal(Record):
 
 
 class InputFile(Record):
-    """One file that was read."""
-
     source: str
     name: str
     sha256: str
@@ -72,9 +68,7 @@ class Manifest(Record):
     mean_prompt_tokens: float | None = Field(default=None, description="Of the rows written, if counted.")
     prompt_digest: str
     tokenizer: str | None = Field(default=None, description="Folder or name of the one that counted.")
-    tokenizer_sha256: str | None = Field(
-        default=None, description="Of its vocabulary and chat template (`pipeline.data.tokenizer_digest`)."
-    )
+    tokenizer_sha256: str | None = Field(default=None, description="Of its vocabulary and chat template.")
     max_prompt_tokens: int | None = None
     rows_sha256: str = Field(description="Of train.jsonl.")
     removed_sha256: str | None = Field(default=None, description="Of removed.jsonl.")
@@ -85,7 +79,6 @@ class Manifest(Record):
 
     @property
     def removed(self) -> dict[Reason, int]:
-        """Rows that were left out, by reason."""
         return {reason: getattr(self, _field(reason)) for reason in Reason}
 
 
@@ -117,7 +110,7 @@ def write_rows(
         ValueError: only one of tokenizer and limit is given, the tokenizer cannot be used, one id stands for
             two different queries, or no row is left.
     """
-    job = PrepareJob((), out_dir, "", tokenizer_path, max_prompt_tokens, choices=Choices())
+    job = PrepareJob((), out_dir, Choices(), "", tokenizer_path, max_prompt_tokens)
     work = RowWork(job, prompts=prompts)
     worked = (work.query(query, source) for query in queries)
     return write_worked(worked, job, source=source, prompt_digest=prompts.digest)
@@ -174,7 +167,6 @@ def write_worked(
 
 
 def read_manifest(folder: Path | None) -> Manifest | None:
-    """Returns the manifest of prepared rows, if it is there."""
     path = folder / MANIFEST_FILE if folder else None
     return Manifest.model_validate_json(path.read_text()) if path and path.is_file() else None
 
@@ -217,10 +209,7 @@ def _overlap(row: WorkedRow, overlaps: OverlapIndex | None, choices: Choices) ->
     if overlaps is None or row.signatures is None or choices.near_duplicates is None:
         return Overlap(0)
     return overlaps.find(
-        row.keys,
-        row.signatures,
-        choices.near_duplicates,
-        max_shared_documents=choices.max_shared_documents,
+        row.keys, row.signatures, choices.near_duplicates, max_shared_documents=choices.max_shared_documents
     )
 
 

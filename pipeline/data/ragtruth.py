@@ -19,8 +19,6 @@ from reward.types import RagQuery
 
 
 class RagTruthLabel(InputRecord):
-    """A passage that people marked."""
-
     text: str
     label_type: str
     meta: str | None = None
@@ -29,7 +27,6 @@ class RagTruthLabel(InputRecord):
 
     @property
     def note(self) -> str:
-        """For a reader."""
         note = f'{self.label_type}: "{self.text}"'
         note += f" - {self.meta}" if self.meta else ""
         note += " (perhaps true, but the source does not say it)" if self.implicit_true else ""
@@ -52,8 +49,6 @@ class _SourceId(InputRecord):
 
 
 class RagTruthRow(RagTruthSource, SourceRow):
-    """A source as a query."""
-
     @classmethod
     def files(cls, path: Path) -> tuple[Path, ...]:
         """Both files, of their folder or of one of them."""
@@ -68,9 +63,7 @@ class RagTruthRow(RagTruthSource, SourceRow):
         return (raw for raw in raw_rows(sources) if parse_row(raw, _SourceId).source_id in wanted)
 
     def queries(self, place: str) -> tuple[RagQuery, ...]:
-        """The question or the instruction, over the passages, the article or the data."""
-        documents = source_documents(place, self)
-        return (make_query(place, self.source_id, source_query(self), documents),)
+        return (make_query(place, self.source_id, source_query(self), source_documents(place, self)),)
 
 
 def responses_by_source(path: Path, split: Split) -> dict[str, list[RagTruthResponse]]:

@@ -27,7 +27,6 @@ class SourceRow(InputRecord, ABC):
 
     @classmethod
     def files(cls, path: Path) -> tuple[Path, ...]:
-        """What is read of a source at a path."""
         return (path,)
 
     @classmethod
@@ -84,11 +83,7 @@ class MultiHopRow(QuestionRow):
 
 
 def parse_row(raw: RawRow, model: type[_M]) -> _M:
-    """Checks one row.
-
-    Raises:
-        ValueError: it is not such a record; names file, line, field, value and fix.
-    """
+    """Checks one row; raises `ValueError` with file, line, field, value and fix when it is no such record."""
     try:
         return model.model_validate_json(raw.text)
     except ValidationError as error:

@@ -11,19 +11,16 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pipeline.data.bioasq import BioasqRow
-from pipeline.data.hotpotqa import HotpotRow
 from pipeline.data.musique import MusiqueRow
 from pipeline.data.plain import PlainRow
 from pipeline.data.ragtruth import RagTruthRow
 from pipeline.data.rows import SourceRow
 from pipeline.data.tatqa import TatRow
-from pipeline.data.twowiki import TwoWikiRow
+from pipeline.data.twowiki import HotpotRow, TwoWikiRow
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One published file."""
-
     url: str
     name: str  # on this machine
     git_blob: str | None = None  # SHA-1 by which git knows the content
@@ -32,8 +29,6 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Source:
-    """One benchmark."""
-
     name: str
     title: str
     url: str
@@ -54,8 +49,12 @@ def require_terms(sources: Iterable[Source], accepted: Collection[str]) -> None:
             )
 
 
-_RAGTRUTH = "https://raw.githubusercontent.com/ParticleMedia/RAGTruth/c103204b9ce28d6bbad859304bf30de72b8ed8fe/dataset"
-_TATQA = "https://raw.githubusercontent.com/NExTplusplus/TAT-QA/870accc41953dcde885aabeb963d94aabdc0fbc3/dataset_raw"
+def _on_github(path: str, git_blob: str) -> RemoteFile:
+    return RemoteFile(f"https://raw.githubusercontent.com/{path}", path.rpartition("/")[2], git_blob)
+
+
+_RAGTRUTH = "ParticleMedia/RAGTruth/c103204b9ce28d6bbad859304bf30de72b8ed8fe/dataset"
+_TATQA = "NExTplusplus/TAT-QA/870accc41953dcde885aabeb963d94aabdc0fbc3/dataset_raw"
 
 SOURCES = {
     source.name: source
@@ -111,16 +110,8 @@ SOURCES = {
             licence="MIT",
             model=RagTruthRow,
             files=(
-                RemoteFile(
-                    url=f"{_RAGTRUTH}/source_info.jsonl",
-                    name="source_info.jsonl",
-                    git_blob="119277774009f110aa58596b93f9512f62594a89",
-                ),
-                RemoteFile(
-                    url=f"{_RAGTRUTH}/response.jsonl",
-                    name="response.jsonl",
-                    git_blob="f9ae5913fb9976684f3e13be3cd3465062db54cc",
-                ),
+                _on_github(f"{_RAGTRUTH}/source_info.jsonl", "119277774009f110aa58596b93f9512f62594a89"),
+                _on_github(f"{_RAGTRUTH}/response.jsonl", "f9ae5913fb9976684f3e13be3cd3465062db54cc"),
             ),
         ),
         Source(
@@ -130,11 +121,7 @@ SOURCES = {
             licence="CC-BY-4.0",
             model=TatRow,
             files=(
-                RemoteFile(
-                    url=f"{_TATQA}/tatqa_dataset_train.json",
-                    name="tatqa_dataset_train.json",
-                    git_blob="ec6a61be61ea7bb92c3278877e46e8488cc5203c",
-                ),
+                _on_github(f"{_TATQA}/tatqa_dataset_train.json", "ec6a61be61ea7bb92c3278877e46e8488cc5203c"),
             ),
         ),
         Source(

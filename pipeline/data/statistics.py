@@ -44,9 +44,7 @@ class SourceStatistics(Record):
     document_words: Spread = Field(description="All documents of a query together.")
     document_chars: Spread = Field(description="The same in characters.")
     prompt_tokens: Spread | None = Field(default=None, description="Of the Solver's prompt, if counted.")
-    irrelevant_ratio: float | None = Field(
-        default=None, description="Irrelevant documents by all, of the rows whose source tells."
-    )
+    irrelevant_ratio: float | None = Field(default=None, description="Irrelevant by all documents, if known.")
     shared_documents: dict[int, int] = Field(
         default_factory=dict,
         description="Documents that evaluation sets have, too, to rows of the source, removed ones included.",
@@ -55,8 +53,6 @@ class SourceStatistics(Record):
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One row of the paper's Table 1."""
-
     dataset: str
     num_rows: int
     query_words: float
@@ -101,7 +97,6 @@ class RunningStatistics:
             self._num_told += row.lengths["num_documents"]
 
     def result(self) -> SourceStatistics:
-        """The figures so far."""
         return SourceStatistics(
             source=self._source,
             num_rows=self._lengths["num_documents"].total(),

@@ -36,8 +36,6 @@ class _Paragraph(InputRecord):
 
 
 class TatQuestion(InputRecord):
-    """One question of a context."""
-
     uid: RowId
     question: Annotated[str, Field(min_length=1)]
 
@@ -49,16 +47,10 @@ class TatRow(SourceRow):
     paragraphs: tuple[_Paragraph, ...]
     questions: tuple[TatQuestion, ...]
 
-    def documents(self) -> list[Document]:
-        """The table, then the paragraphs."""
+    def queries(self, place: str) -> tuple[RagQuery, ...]:
+        """Each question over the same documents: the table, then the paragraphs."""
         text = "\n".join(" | ".join(cells) for cells in self.table.table)
         paragraphs = sorted(self.paragraphs, key=lambda paragraph: paragraph.order)
-        table = Document(id=self.table.uid, title="table", text=text)
-        return [table, *(Document(id=paragraph.uid, text=paragraph.text) for paragraph in paragraphs)]
-
-    def queries(self, place: str) -> tuple[RagQuery, ...]:
-        """Each question over the same documents."""
-        documents = self.documents()
-        return tuple(
-            make_query(place, question.uid, question.question, documents) for question in self.questions
-        )
+        documents = [Document(id=self.table.uid, title="table", text=text)]
+        documents += [Document(id=one.uid, text=one.text) for one in paragraphs]
+        return tuple(make_query(place, one.uid, one.question, documents) for one in self.questions)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from pipeline.data.bioasq import NOISE, Distractors
+from pipeline.data.bioasq import Distractors
 from pipeline.data.duplicates import Reason, fingerprint
 from pipeline.data.rows import MultiHopRow, parse_row
 from pipeline.data.sources import SOURCES, Source
@@ -34,22 +34,15 @@ class Choices(Record):
     near_duplicates: float | None = None
     max_shared_documents: int = 0
     noise: float | None = Field(default=None, description="Share of distractors asked for; BioASQ only.")
-    unanswerable: float | None = Field(
-        default=None, description="Share of rows whose supporting documents are taken away on purpose."
-    )
+    unanswerable: float | None = Field(default=None, description="Share of rows made so on purpose.")
     limit: int | None = Field(default=None, description="First rows of each input.")
     sample: int | None = Field(default=None, description="Rows drawn of each input.")
     seed: int = 0
     accepted_licences: tuple[str, ...] = ()
 
 
-DEFAULT_CHOICES = Choices(near_duplicates=0.8, noise=NOISE)
-
-
 @dataclass(frozen=True)
 class Input:
-    """A file of a source."""
-
     source: Source
     path: Path
 
@@ -59,21 +52,18 @@ class Input:
         return self.source.model.files(self.path)
 
     def rows(self) -> Iterator[RawRow]:
-        """The rows of the files, not yet checked."""
         return self.source.model.raw_rows(self.path)
 
 
 @dataclass(frozen=True)
 class PrepareJob:
-    """A preparation."""
-
     inputs: tuple[Input, ...]
     out: Path
+    choices: Choices
     prompts: str = "full"
     tokenizer_path: str | None = None
     max_prompt_tokens: int | None = None
     evaluation_sets: tuple[Path, ...] = ()
-    choices: Choices = DEFAULT_CHOICES
     num_workers: int = 1  # processes beside this one; 0: all in this one
 
     def __post_init__(self) -> None:
@@ -84,9 +74,8 @@ class PrepareJob:
             )
         if self.evaluation_sets and self.choices.near_duplicates is None:
             raise ValueError("--exclude-overlap: needs --near-duplicates; 1 compares words exactly")
-        silent = [
-            given.source.name for given in self.inputs if not issubclass(given.source.model, MultiHopRow)
-        ]
+        sources = [given.source for given in self.inputs]
+        silent = [source.name for source in sources if not issubclass(source.model, MultiHopRow)]
         if self.choices.unanswerable and silent:
             raise ValueError(
                 f"--unanswerable: {self.choices.unanswerable} with {silent[0]}, whose rows do not say which "
@@ -104,8 +93,6 @@ class Batch:
 
 @dataclass(frozen=True)
 class WorkedRow:
-    """A row with the work done."""
-
     source: str
     place: str
     id: str
@@ -121,23 +108,10 @@ class WorkedRow:
 
 
 class RowWork:
-    """The work, with what it needs loaded once.
-
-    Args:
-        job: What is wanted.
-        distractors: For BioASQ.
-        prompts: The set whose Solver prompt is rendered, if it is not that of the job.
-
-    Raises:
-        ValueError: the prompts or the tokenizer cannot be used.
-    """
+    """The work, with what it needs loaded once; raises `ValueError` when that cannot be used."""
 
     def __init__(
-        self,
-        job: PrepareJob,
-        distractors: Distractors | None = None,
-        *,
-        prompts: PromptSet | None = None,
+        self, job: PrepareJob, distractors: Distractors | None = None, *, prompts: PromptSet | None = None
     ) -> None:
         name = job.tokenizer_path
         self._job, self._distractors = job, distractors
@@ -145,18 +119,13 @@ class RowWork:
         self._tokenizer = load_tokenizer(name, field="tokenizer") if name else None
 
     def batch(self, batch: Batch) -> list[WorkedRow]:
-        """Works on each row of a batch, in order.
-
-        Raises:
-            ValueError: a row is not of its source's format; begins with its place.
-        """
+        """Works on each row of a batch, in order; raises `ValueError` when one is not of the format."""
         source = SOURCES[batch.source]
         return [row for raw in batch.rows for row in self._raw(source, raw)]
 
     def query(
         self, query: RagQuery, source: str, *, place: str = "", num_irrelevant: int | None = None
     ) -> WorkedRow:
-        """Works on one query."""
         row = WorkedRow(source, place, query.id, _content_digest(query), _lengths(query))
         row = replace(row, num_irrelevant=num_irrelevant, unanswerable=query.unanswerable)
         threshold, limit = self._job.choices.near_duplicates, self._job.max_prompt_tokens

@@ -55,23 +55,8 @@ _NUM_AT_ONCE = 64  # rows; with more an engine on two cores is no faster, and th
 logger = logging.getLogger(__name__)
 
 
-def evaluate(setup: EvaluationSetup) -> Evaluation:
-    """Starts vLLM in this process and measures a model.
-
-    Raises:
-        ValueError: the model's folder or the prompts cannot be used.
-        SamplerError: vLLM failed; a figure over part of the rows would not be comparable.
-    """
-    sampler = make_sampler(LocalSamplerConfig(model=setup.model, seed=setup.seed, dtype=setup.dtype))
-    return asyncio.run(evaluate_with(sampler, setup, on_judged=_tell))
-
-
 def world_of(setup: EvaluationSetup) -> tuple[World, Sequence[WorldRow]]:
-    """The world and the held-out rows that a setup asks for.
-
-    Raises:
-        ValueError: it has fewer of them.
-    """
+    """The world and the held-out rows that a setup asks for; raises `ValueError` when it has fewer."""
     is_wiki = setup.world == "wiki"
     world: World = WikiWorld(setup.wiki) if is_wiki else TinyRows(setup.num_rows, setup.seed, setup.tiny)
     rows = world.rows("held_out")[: setup.num_rows]
@@ -87,10 +72,8 @@ async def evaluate_with(
 ) -> Evaluation:
     """Measures whatever the sampler samples, many rows at once, and closes the sampler.
 
-    Args:
-        sampler: Samples for all roles.
-        setup: What is measured, and how.
-        on_judged: Called after each row with the number of rows done.
+    `on_judged` is called after each row with the number of rows done. An engine that fails ends it, since
+    figures over a part of the rows would not be comparable.
     """
     prompts = load_prompts(setup.audit.prompts)
     world, rows = world_of(setup)
@@ -120,17 +103,17 @@ def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
     solver = SamplingSettings(
         temperature=rollout.temperature, top_p=rollout.top_p, max_tokens=rollout.max_response_tokens
     )
-    world = {"world": "wiki", "wiki": recipe.data.wiki, "num_votes": 1} if recipe.oracle == "wiki" else {}
-    dtype = None if has_gpu() else dtype_of(recipe)
     given: dict[str, Any] = {
+        "model": model,
         "tiny": recipe.data.world,
-        "dtype": dtype,
+        "dtype": None if has_gpu() else dtype_of(recipe),
         "solver": solver,
         # By what was said alone: what the query decides would hide every wrong answer that the check accepts.
         "audit": recipe.audit.model_copy(update={"refute_unanswerable": False}),
     }
-    given |= world | changes
-    return EvaluationSetup.model_validate({"model": model} | given)
+    if recipe.oracle == "wiki":
+        given |= {"world": "wiki", "wiki": recipe.data.wiki, "num_votes": 1}
+    return EvaluationSetup.model_validate(given | changes)
 
 
 async def _judge(
@@ -199,15 +182,14 @@ def _by_kind(
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pipeline.demo.evaluate", description=__doc__)
-    parser.add_argument("model", help="folder of a Hugging Face model")
-    parser.add_argument("out", type=Path, help="JSON file to write")
-    parser.add_argument("--recipe", default="tiny", help="whose world, sampling and audit settings to use")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the recipe"
-    )
-    parser.add_argument("--rows", type=int, default=NUM_ROWS)
-    parser.add_argument("--seed", type=int, default=EVALUATION_SEED)
-    parser.add_argument("--tries", type=int, default=1, help="answers to each row; the first is audited")
+    add = parser.add_argument
+    add("model", help="folder of a Hugging Face model")
+    add("out", type=Path, help="JSON file to write")
+    add("--recipe", default="tiny", help="whose world, sampling and audit settings to use")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the recipe")
+    add("--rows", type=int, default=NUM_ROWS)
+    add("--seed", type=int, default=EVALUATION_SEED)
+    add("--tries", type=int, default=1, help="answers to each row; the first is audited")
     return parser.parse_args(argv)
 
 
@@ -222,7 +204,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
         asked = {"num_rows": arguments.rows, "num_tries": arguments.tries, "seed": arguments.seed}
         setup = setup_for(recipe, arguments.model, **asked)
-        evaluation = evaluate(setup)
+        sampler = make_sampler(LocalSamplerConfig(model=setup.model, seed=setup.seed, dtype=setup.dtype))
+        evaluation = asyncio.run(evaluate_with(sampler, setup, on_judged=_tell))
     except (ValueError, FileNotFoundError, SamplerError) as error:
         print(f"evaluation failed: {error}", file=sys.stderr)
         return 1

@@ -38,8 +38,6 @@ class Estimate(Record):
 
 
 class KindCount(Record):
-    """The asked items of one kind in one row."""
-
     num_asked: int = Field(description="Items that the documents answer.")
     num_stated: int = Field(description="Of these, items that the answer states rightly.")
     num_votes: int
@@ -129,8 +127,6 @@ Answers = Sequence[JudgedAnswer]
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure of an evaluation."""
-
     label: str  # in the table
     of: Callable[[Answers], Estimate | None]
     is_share: bool = True
@@ -193,7 +189,6 @@ BY_KIND = {"stated": "Items stated rightly", "votes": "Checker right, single vot
 def summarise(
     answers: Answers, examples: Sequence[Example], *, setup: EvaluationSetup, prompt_digest: str
 ) -> Evaluation:
-    """Returns the figures of all answers."""
     return Evaluation(
         setup=setup,
         prompt_digest=prompt_digest,

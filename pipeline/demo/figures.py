@@ -32,8 +32,6 @@ _PLACES = "AAB;CDE;FGH"  # of the panels
 
 @dataclass(frozen=True)
 class Panel:
-    """One small plot over the steps."""
-
     title: str
     lines: Mapping[str, str]  # metrics of `steps.jsonl`, by their labels
     percent: bool = False
@@ -68,15 +66,12 @@ Ends = Mapping[str, tuple[Estimate, Estimate]]
 
 
 def draw_curves(steps: Sequence[Mapping[str, float]], path: Path, *, ends: Ends) -> None:
-    """Writes the PNG of a run.
+    """Writes the PNG of a run; raises `ValueError` when there is no step to draw.
 
     Args:
         steps: Rows of `steps.jsonl`; a metric that a step lacks leaves a gap.
         path: The PNG.
         ends: Held-out estimates before and after, by the key of the line that they belong to.
-
-    Raises:
-        ValueError: there is no step to draw.
     """
     if not steps:
         raise ValueError("steps: there is no finished step, so no curve to draw; train first")

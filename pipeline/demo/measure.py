@@ -24,15 +24,7 @@ _SAID_EVERY = 50  # rows, where nobody watches a terminal
 def measured(
     console: Console, setup: EvaluationSetup, out: Path, *, recipe: str, overrides: Sequence[str], shown: str
 ) -> Evaluation:
-    """Returns the measurement of an earlier call, or measures.
-
-    Args:
-        console: Where the progress is shown.
-        setup: What is measured.
-        out: Its file.
-        recipe: Name or path of the recipe that the setup is of.
-        overrides: Over the recipe.
-        shown: The model, as a user would type it.
+    """Returns the measurement of an earlier call, or measures; `shown` is the model as a user would type it.
 
     Raises:
         TrainingFailedError: the process failed; its log is beside `out`.
@@ -46,10 +38,8 @@ def measured(
     code = _run(console, command, out.parent / LOG_FILE, label, setup.num_rows)
     found = read_evaluation(out)
     if code != 0 or found is None:
-        log = out.parent / LOG_FILE
-        raise TrainingFailedError(
-            f"{label} ended with code {code} (log: {log}; the same command resumes the demo)"
-        )
+        fix = f"log: {out.parent / LOG_FILE}; the same command resumes the demo"
+        raise TrainingFailedError(f"{label} ended with code {code} ({fix})")
     assert found.setup == setup, f"{out.name}: measured {found.setup}, asked for {setup}"
     console.print(f"{label}: {found['solver_right'].value:.1%} of the answers are right")
     return found

@@ -29,16 +29,12 @@ MARGIN_POINTS = 1.0
 
 @dataclass(frozen=True)
 class Finding:
-    """Whether the goal was met, in words."""
-
     goal_met: bool
     sentence: str
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table before/after, as text."""
-
     label: str
     before: str
     after: str
@@ -56,15 +52,10 @@ class Piece:
 
 
 def find(before: Evaluation, after: Evaluation) -> Finding:
-    """Compares two evaluations of the same rows.
-
-    Raises:
-        ValueError: they are not of the same rows and settings.
-    """
+    """Compares two evaluations; raises `ValueError` when they are not of the same rows and settings."""
     if before.setup.model_copy(update={"model": after.setup.model}) != after.setup:
-        raise ValueError(
-            "before, after: measured with different rows or settings; remove both files and rerun"
-        )
+        fix = "remove both files and rerun"
+        raise ValueError(f"before, after: measured with different rows or settings; {fix}")
     more = difference([a.false_accept for a in before.answers], [a.false_accept for a in after.answers])
     sentence, has_risen = _on_rise(before, after)
     goal_met = has_risen and _is_not_inferior(more)
@@ -74,7 +65,6 @@ def find(before: Evaluation, after: Evaluation) -> Finding:
 
 
 def table(before: Evaluation, after: Evaluation) -> list[Row]:
-    """Returns the figures before and after with their 95% intervals."""
     rows = []
     for name, measure in MEASURES.items():
         old, new = before.figures[name], after.figures[name]
@@ -129,17 +119,16 @@ def describe(example: Example) -> tuple[str, str]:
     """Returns the check and the truth of an answer as a style name and as words."""
     if example.verdict.outcome is Outcome.UNSCORED:
         return "unscored", "no score"
-    if example.abstained:
-        return (
-            ("right", "abstained, rightly") if example.faithful else ("missed", "abstained, though answered")
-        )
     accepted = example.verdict.outcome is Outcome.SUPPORTED
+    check = "abstained" if example.abstained else "accepted" if accepted else "refused"
     return {
-        (True, True): ("right", "accepted, and true"),
-        (True, False): ("missed", "accepted, but wrong"),
-        (False, True): ("harsh", "refused, but true"),
-        (False, False): ("caught", "refused, and wrong"),
-    }[accepted, example.faithful]
+        ("abstained", True): ("right", "abstained, rightly"),
+        ("abstained", False): ("missed", "abstained, though answered"),
+        ("accepted", True): ("right", "accepted, and true"),
+        ("accepted", False): ("missed", "accepted, but wrong"),
+        ("refused", True): ("harsh", "refused, but true"),
+        ("refused", False): ("caught", "refused, and wrong"),
+    }[check, example.faithful]
 
 
 def render_page(
@@ -172,14 +161,14 @@ def _is_not_inferior(more: Estimate) -> bool:
 
 def _on_rise(before: Evaluation, after: Evaluation) -> tuple[str, bool]:
     """What became of the answers, and whether it is as much as the goal."""
-    if after.setup.world == "tiny":
-        rise = difference([a.faithful for a in before.answers], [a.faithful for a in after.answers])
-        name, what = "oracle_faithfulness", "faithful"
+    is_tiny = after.setup.world == "tiny"
+    name, what = ("oracle_faithfulness", "faithful") if is_tiny else ("solver_right", "right")
+    old, new = ([getattr(one, what) for one in measured.answers] for measured in (before, after))
+    rise = difference(old, new)
+    if is_tiny:
         has_risen = rise.value * 100 >= GOAL_POINTS
         short = f", short of the {GOAL_POINTS:.0f} points that were the goal"
     else:
-        rise = difference([a.right for a in before.answers], [a.right for a in after.answers])
-        name, what = "solver_right", "right"
         has_risen = rise.low > 0
         short = ", which chance alone could do" if rise.value > 0 else ""
     direction = "rose" if rise.value > 0 else "fell" if rise.value < 0 else "stayed"
@@ -198,8 +187,7 @@ def _on_false_accepts(before: Evaluation, after: Evaluation, more: Estimate) -> 
     doubt = "; so few that chance alone could do it" if more.low <= 0 else ""
     return (
         f"False accepts rose from {levels}: {_points(more)}, {goal} the {MARGIN_POINTS:.0f} point that the "
-        f"goal allows{doubt}. These wrong answers pass the check, so "
-        "the reward does not show them."
+        f"goal allows{doubt}. These wrong answers pass the check, so the reward does not show them."
     )
 
 
@@ -217,12 +205,12 @@ def _on_claims(before: Evaluation, after: Evaluation) -> list[str]:
 def _on_abstentions(before: Evaluation, after: Evaluation) -> list[str]:
     if after.figures["abstention_right"] is None or before.figures["abstention_right"] is None:
         return []
-    right, wrong = after["abstention_right"], after["abstention_wrong"]
-    return [
-        f"Where no document answers, abstentions went from {before['abstention_right'].value:.1%} to "
-        f"{right.value:.1%} of {right.num_rows}; where one does, from "
-        f"{before['abstention_wrong'].value:.1%} to {wrong.value:.1%} of {wrong.num_rows}."
-    ]
+
+    def change(name: str) -> str:
+        return f"from {before[name].value:.1%} to {after[name].value:.1%} of {after[name].num_rows}"
+
+    right, wrong = change("abstention_right"), change("abstention_wrong")
+    return [f"Where no document answers, abstentions went {right}; where one does, {wrong}."]
 
 
 def _points(change: Estimate) -> str:

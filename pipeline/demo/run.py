@@ -33,7 +33,6 @@ from pipeline.record.tracking import RUN_FILE, finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.train import train
 
-RECIPE = "tiny"
 SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
 BEFORE_FILE, AFTER_FILE = "evaluation_before.json", "evaluation_after.json"
 _PHASES_FILE = "phases.json"
@@ -44,19 +43,11 @@ def run_demo(
     run_dir: Path = Path("runs/demo"),
     seed: int = 0,
     steps: int | None = None,
-    recipe: str = RECIPE,
+    recipe: str = "tiny",
     overrides: Sequence[str] = (),
     num_rows: int = NUM_ROWS,
 ) -> int:
     """Runs, resumes or shows the demo; returns the exit code. A run that misses its goal still returns 0.
-
-    Args:
-        run_dir: The run's folder.
-        seed: Of worlds, training and sampling.
-        steps: PPO steps; the recipe's when left out.
-        recipe: A recipe whose rows have known answers, by name or path.
-        overrides: `dotted.key=value` over the recipe.
-        num_rows: Held-out rows that are measured.
 
     Raises:
         ValueError, FileNotFoundError: this machine or the run folder cannot be used.
@@ -70,8 +61,7 @@ def run_demo(
     if loaded.oracle == "none":
         raise ValueError("data.source: prepared rows have no known answers; use a recipe with tiny or wiki")
     if (run_dir / SUMMARY_FILE).is_file():
-        asked = (seed, loaded.data.max_steps, recipe, num_rows, own)
-        _show_finished(console, run_dir, asked)
+        _show_finished(console, run_dir, (seed, loaded.data.max_steps, recipe, num_rows, own))
         return 0
     run_dir.mkdir(parents=True, exist_ok=True)
     if is_warmed_up_first(loaded):
@@ -80,7 +70,22 @@ def run_demo(
             start = make_start(console, recipe, loaded, run_dir, given)
         given.append(f"model={start}")
         loaded = load_recipe(recipe, given)
-    _run(console, recipe, loaded, run_dir, given, num_rows, own)
+
+    def measure(model: str, out: str) -> Evaluation:
+        setup, shown = setup_for(loaded, model, num_rows=num_rows), _as_typed(Path(model))
+        return measured(console, setup, run_dir / out, recipe=recipe, overrides=given, shown=shown)
+
+    with _timed(run_dir, "before"):
+        before = measure(loaded.model_path, BEFORE_FILE)
+    with _timed(run_dir, "training"):
+        train(recipe, run_dir=run_dir, overrides=given)  # says so if an earlier call finished it
+    with _timed(run_dir, "after"):
+        after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
+    summary = _summarise(recipe, loaded, run_dir, before, after, own)
+    _write_pictures(run_dir, before, after, summary)
+    _log_to_mlflow(run_dir, before, after, summary)
+    write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
+    print_report(console, run_dir, summary)
     return 0
 
 
@@ -100,9 +105,8 @@ def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     if "warmup" in seconds:
         figures.add_row("Time: warm-up", seconds["warmup"], "", "")
     figures.add_row("Time: measuring", seconds.get("before", ""), seconds.get("after", ""), "")
-    figures.add_row(
-        "Time: training, all together", seconds.get("training", ""), _duration(summary.wall_s), ""
-    )
+    all_together = _duration(summary.wall_s)
+    figures.add_row("Time: training, all together", seconds.get("training", ""), all_together, "")
     console.print(figures)
     console.print(summary.finding, style="bold green" if summary.goal_met else "bold yellow")
     console.print(summary.note, style="dim")
@@ -110,51 +114,11 @@ def print_report(console: Console, run_dir: Path, summary: Summary) -> None:
     console.print(f"MLflow   {_mlflow_command(_state(run_dir).tracking_uri)}", soft_wrap=True)
 
 
-def _run(
-    console: Console,
-    name: str,
-    recipe: Recipe,
-    run_dir: Path,
-    overrides: list[str],
-    num_rows: int,
-    own: tuple[str, ...],
-) -> None:
-    def measure(model: str, out: str) -> Evaluation:
-        setup = setup_for(recipe, model, num_rows=num_rows)
-        return measured(
-            console,
-            setup,
-            run_dir / out,
-            recipe=name,
-            overrides=overrides,
-            shown=_as_typed(Path(model)),
-        )
-
-    with _timed(run_dir, "before"):
-        before = measure(recipe.model_path, BEFORE_FILE)
-    with _timed(run_dir, "training"):
-        train(name, run_dir=run_dir, overrides=overrides)  # says so if an earlier call finished it
-    with _timed(run_dir, "after"):
-        after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
-    summary = _summarise(name, recipe, run_dir, before, after, own)
-    _write_pictures(run_dir, before, after, summary)
-    _log_to_mlflow(run_dir, before, after, summary)
-    write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
-    print_report(console, run_dir, summary)
-
-
 def _summarise(
-    name: str,
-    recipe: Recipe,
-    run_dir: Path,
-    before: Evaluation,
-    after: Evaluation,
-    own: tuple[str, ...],
+    name: str, recipe: Recipe, run_dir: Path, before: Evaluation, after: Evaluation, own: tuple[str, ...]
 ) -> Summary:
-    rows = read_steps(run_dir)
-    finding = find(before, after)
-    estimates = paired(before, after)
-    phases = _phases(run_dir)
+    rows, phases = read_steps(run_dir), _phases(run_dir)
+    finding, estimates = find(before, after), paired(before, after)
     return Summary.model_validate(
         {figure: None if estimate is None else estimate.value for figure, estimate in estimates.items()}
         | {
@@ -179,12 +143,13 @@ def _summarise(
 
 
 def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
-    ends = {
-        "oracle/faithful_rate": (before["oracle_faithfulness"], after["oracle_faithfulness"]),
-        "audit/supported_rate": (before["supported"], after["supported"]),
-        "oracle/false_accept_rate": (before["false_accept"], after["false_accept"]),
-        "oracle/false_reject_rate": (before["false_reject"], after["false_reject"]),
+    curves = {
+        "oracle/faithful_rate": "oracle_faithfulness",
+        "audit/supported_rate": "supported",
+        "oracle/false_accept_rate": "false_accept",
+        "oracle/false_reject_rate": "false_reject",
     }
+    ends = {curve: (before[figure], after[figure]) for curve, figure in curves.items()}
     draw_curves(read_steps(run_dir), run_dir / CURVES_FILE, ends=ends)
     commands = [summary.command, _mlflow_command(_state(run_dir).tracking_uri)]
     page = render_page(before, after, summary=summary, curves=run_dir / CURVES_FILE, commands=commands)
@@ -255,14 +220,11 @@ def _as_typed(path: Path) -> str:
     return str(path.absolute()) if relative.startswith("..") else relative
 
 
-def _program(name: str) -> str:
-    return shlex.quote(_as_typed(Path(sys.executable).with_name(name)))
-
-
 def _mlflow_command(tracking_uri: str) -> str:
     scheme, separator, path = tracking_uri.partition("sqlite:///")
     uri = f"sqlite:///{_as_typed(Path(path))}" if separator and not scheme else tracking_uri
-    return f"{_program('mlflow')} ui --backend-store-uri {shlex.quote(uri)}"
+    program = shlex.quote(_as_typed(Path(sys.executable).with_name("mlflow")))
+    return f"{program} ui --backend-store-uri {shlex.quote(uri)}"
 
 
 def _duration(seconds: float) -> str:

@@ -33,7 +33,13 @@ def make_start(console: Console, name: str, recipe: Recipe, run_dir: Path, overr
         TrainingFailedError: the warm-up stopped.
     """
     if cached(recipe.model) is not None:
-        _fetch(console, recipe.model)
+        from pipeline.models.fetch import Request, fetch
+
+        _, origin, is_new = fetch(Request(recipe.model), say=lambda line: console.print(line, style="dim"))
+        if is_new:
+            console.print(
+                f"fetched {recipe.model} {origin.version} from {origin.location} ({origin.licence})"
+            )
     folder = run_dir / WARMUP
     if not (folder / MODEL / "config.json").is_file():
         console.print("warming up: supervised fine-tuning on what each role should write")
@@ -41,16 +47,7 @@ def make_start(console: Console, name: str, recipe: Recipe, run_dir: Path, overr
     return (folder / MODEL).resolve()
 
 
-def _fetch(console: Console, name: str) -> None:
-    from pipeline.models.fetch import Request, fetch
-
-    _, origin, is_new = fetch(Request(name), say=lambda line: console.print(line, style="dim"))
-    if is_new:
-        console.print(f"fetched {name} {origin.version} from {origin.location} ({origin.licence})")
-
-
 def say_what_it_takes(console: Console, recipe: Recipe, num_rows: int) -> None:
-    """What a demo on a real model will take, before it takes it."""
     steps = recipe.data.max_steps or 0
     answers = recipe.rollout.batch_size * recipe.rollout.samples_per_query
     phases = {

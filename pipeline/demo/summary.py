@@ -30,9 +30,7 @@ class Summary(Record, extra="allow"):
     model: str = Field(description="Where the training started.")
     rows_held_out: int = Field(description="Rows that both measurements rest on.")
     num_checker_trajectories: int = Field(description="Checker rows that were trained, all steps together.")
-    wall_s: float = Field(
-        description="All phases of all calls; the time of a call that was killed is not counted."
-    )
+    wall_s: float = Field(description="All phases of all calls, but of none that was killed.")
     mlflow_run_id: str
     goal_met: bool
     finding: str

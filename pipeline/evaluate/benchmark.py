@@ -121,7 +121,6 @@ class Benchmark(ABC):
 
     @cached_property
     def card(self) -> BenchmarkCard:
-        """What a report says about it."""
         digest = load_prompts(self.prompt_set).digest if self.prompt_set else load_texts(self.texts).digest
         about = {key: getattr(self, key) for key in BenchmarkCard.model_fields if hasattr(type(self), key)}
         return BenchmarkCard.model_validate({**about, "prompt_digest": digest})
@@ -181,7 +180,6 @@ class Benchmark(ABC):
             return None
 
     def chat(self, name: str, item: Item, **values: object) -> tuple[Message, ...]:
-        """Renders one of the benchmark's chats."""
         query = item.query
         known = {"query": query.query, "documents": query.documents, "references": item.references}
         return load_texts(self.texts).render(name, **known, **values)

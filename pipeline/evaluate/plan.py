@@ -77,7 +77,6 @@ class EvaluationJob(Settings):
         return self.out / RESULTS_FILE
 
     def log_dir(self, stage: Stage) -> Path:
-        """Where Inspect keeps a stage's logs."""
         return (self.logs or self.out / "logs") / stage.value
 
     def settings(self, *, is_judged: bool) -> dict[str, JsonValue]:

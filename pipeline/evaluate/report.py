@@ -117,11 +117,7 @@ def render_report(
 ) -> str:
     """Returns the page.
 
-    Args:
-        manifest: The evaluation's figures.
-        comparison: What is different from another evaluation.
-        log_dir: Of the judged logs, for `inspect view`.
-        viewer: Address of the bundled logs, from the page.
+    `log_dir` is that of the judged logs, for `inspect view`; `viewer` where they are bundled, from the page.
     """
     paper = []
     for table in yaml.safe_load(PAPER.read_text(encoding="utf-8"))["tables"]:

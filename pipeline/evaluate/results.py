@@ -14,14 +14,7 @@ from pydantic import Field, JsonValue, ValidationError
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
 from pipeline.evaluate.majority import Judgement
 from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, PlannedBenchmark
-from pipeline.statistics import (
-    OVERALL,
-    Estimate,
-    ItemScores,
-    MacroAverage,
-    by_slice,
-    macro_average,
-)
+from pipeline.statistics import OVERALL, Estimate, ItemScores, MacroAverage, by_slice, macro_average
 from reward.offline.files import file_sha256, replace_file
 from reward.offline.rows import read_records
 from reward.provenance import json_sha256
@@ -29,8 +22,6 @@ from reward.types import Record, Verdict
 
 
 class JudgedGeneration(Record):
-    """One generation and everything that was said of it."""
-
     prompt: str = Field(description="Name of the prompt.")
     text: str
     judgement: Judgement | None = Field(default=None, description="None where there is none to be read.")
@@ -67,8 +58,6 @@ class Counts(Record):
 
 
 class BenchmarkFigures(Record):
-    """What one benchmark found."""
-
     card: BenchmarkCard
     source: str
     items_sha256: str = Field(description="Of the items and prompts, as they were read.")
@@ -147,12 +136,7 @@ def _write_items(one: PlannedBenchmark, items: Sequence[ItemResult], counts: Cou
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Reads the figures of a whole evaluation.
-
-    Raises:
-        FileNotFoundError: there is none.
-        ValueError: it is of another version.
-    """
+    """The figures of a whole evaluation; raises `FileNotFoundError`, or `ValueError` of another version's."""
     path = folder / RESULTS_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; give the folder of an evaluation that is whole")

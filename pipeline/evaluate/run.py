@@ -93,8 +93,6 @@ def run_evaluation(
 
 @dataclass(frozen=True)
 class _Sets:
-    """Inspect's two sets."""
-
     job: EvaluationJob
     planned: Sequence[PlannedBenchmark]
     tell: Callable[..., None]

@@ -9,33 +9,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pipeline.settings.worlds import WorldSettings
 from pipeline.tiny.facts import ABSTENTION, Fact, Value
 from pipeline.tiny.recipe import Errors, Stage
 from pipeline.tiny.words import LAST_NAMES
 from pipeline.tiny.world import MARKERS, World, near_miss, sample_world
+from pipeline.worlds.world import Demonstration
 from reward.roles.prompts import PromptSet
-from reward.samplers import Message
 from reward.types import Role
 
 Claimed = tuple[Fact, Value]  # a fact and the value that is written for it
 Checked = tuple[Fact, Value | None]  # the same; None for "Cannot answer"
-_PROPOSER_PRACTICE = Errors(
-    p_late=0.3, p_early=0.3, p_miscopy=0.3
-)  # it must copy what is there, not the truth
+# The Proposer must copy what is there, not the truth.
+_PROPOSER_PRACTICE = Errors(p_late=0.3, p_early=0.3, p_miscopy=0.3)
 _P_ABSENT = 0.3  # of a question to the Checker that no document answers, in worlds that have such queries
-_ROLES = (Role.SOLVER, Role.PROPOSER, Role.CHECKER)
-
-
-@dataclass(frozen=True)
-class Demonstration:
-    """One turn to learn from; the completion ends before the end token."""
-
-    role: Role
-    messages: list[Message]
-    completion: str
 
 
 def write_answer(claimed: Sequence[Claimed]) -> str:
@@ -51,23 +39,19 @@ def write_claims(claimed: Sequence[Claimed]) -> str:
 
 def write_check(claimed: Sequence[Checked]) -> str:
     """The Checker's lines, "1. Evidence: The July picnic in Kabul raised 466 euros. [Answer: 466]"."""
-    return "\n".join(f"{i}. Evidence: {_checked(*one)}" for i, one in enumerate(claimed, 1))
-
-
-def _checked(fact: Fact, value: Value | None) -> str:
-    return "none [Answer: Cannot answer]" if value is None else f"{fact.statement(value)} [Answer: {value}]"
+    found = (
+        "none [Answer: Cannot answer]" if value is None else f"{fact.statement(value)} [Answer: {value}]"
+        for fact, value in claimed
+    )
+    return "\n".join(f"{i}. Evidence: {one}" for i, one in enumerate(found, 1))
 
 
 def demonstrate(rng: random.Random, stage: Stage, progress: float, prompts: PromptSet) -> Demonstration:
     """Draws one demonstration.
 
-    Args:
-        rng: The only source of chance.
-        stage: Its mix of roles, curriculum and errors.
-        progress: Share of the stage's steps already taken, in [0, 1]; moves the curriculum.
-        prompts: The templates of the three roles.
+    `progress` is the share of the stage's steps already taken, in [0, 1]; it moves the curriculum.
     """
-    role = rng.choices(_ROLES, stage.mix)[0]
+    role = rng.choices(tuple(Role), stage.mix)[0]
     world = _practice_world(rng, stage.world, progress if stage.curriculum else 1.0)
     if role is Role.SOLVER:
         return Demonstration(role, prompts.solver(world.query), _solver_answer(rng, world, stage.errors))
@@ -76,17 +60,17 @@ def demonstrate(rng: random.Random, stage: Stage, progress: float, prompts: Prom
         return Demonstration(role, prompts.proposer(write_answer(claimed)), write_claims(claimed))
     facts = _questioned(rng, world, stage.world)
     messages = prompts.checker(world.query.documents, [fact.question() for fact in facts])
-    return Demonstration(role, messages, write_check(_checker_values(rng, world, facts, stage.errors)))
+    checked = [(fact, _checker_value(rng, world, fact, stage.errors)) for fact in facts]
+    return Demonstration(role, messages, write_check(checked))
 
 
 def _practice_world(rng: random.Random, settings: WorldSettings, progress: float) -> World:
     """Easy worlds in the first 15% of the steps, middling ones until 40%, then those that runs meet."""
-    easier: dict[str, object] = {}
     if progress < 0.15:
-        easier = {"unrelated": (0, 0), "p_duplicate": 0.3}
+        settings = settings.model_copy(update={"unrelated": (0, 0), "p_duplicate": 0.3})
     elif progress < 0.4:
-        easier = {"p_duplicate": 0.6}
-    return sample_world(rng, "train", settings=settings.model_copy(update=easier))
+        settings = settings.model_copy(update={"p_duplicate": 0.6})
+    return sample_world(rng, "train", settings=settings)
 
 
 def _solver_answer(rng: random.Random, world: World, errors: Errors) -> str:
@@ -145,11 +129,7 @@ def _questioned(rng: random.Random, world: World, settings: WorldSettings) -> Se
     facts = rng.sample(world.facts, min(len(world.facts), rng.randint(1, 3)))
     if not settings.unanswerable_share:
         return facts
-    return [near_miss(rng, world, fact, "train") if rng.random() < _P_ABSENT else fact for fact in facts]
-
-
-def _checker_values(rng: random.Random, world: World, facts: Sequence[Fact], errors: Errors) -> list[Checked]:
-    return [(fact, _checker_value(rng, world, fact, errors)) for fact in facts]
+    return [near_miss(rng, world, fact) if rng.random() < _P_ABSENT else fact for fact in facts]
 
 
 def _checker_value(rng: random.Random, world: World, fact: Fact, errors: Errors) -> Value | None:

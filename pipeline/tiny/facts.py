@@ -47,19 +47,11 @@ class Fact:
 
     @property
     def key(self) -> FactKey:
-        """All but the value."""
         return (self.theme, self.event, self.place, self.verb)
 
     @property
     def kind(self) -> Kind:
-        """What the value is."""
         return VERB_FORMS[self.verb].kind
-
-    @property
-    def number(self) -> int:
-        """The value of a fact that counts something."""
-        assert isinstance(self.value, int), f"{self.key} has no number but {self.value!r}"
-        return self.value
 
     @property
     def _subject(self) -> str:
@@ -68,13 +60,11 @@ class Fact:
     def statement(self, value: Value | None = None) -> str:
         """The fact as a sentence; with `value`, the sentence that claims that value instead."""
         shown = self.value if value is None else value
-        tail = VERB_FORMS[self.verb].tail
-        return f"{self._subject} {self.verb} {shown}{tail}."
+        return f"{self._subject} {self.verb} {shown}{VERB_FORMS[self.verb].tail}."
 
     def question(self) -> str:
         """The question whose answer is the value."""
-        asked = VERB_FORMS[self.verb].asked
-        return f"{self._subject} {self.verb} {asked}?"
+        return f"{self._subject} {self.verb} {VERB_FORMS[self.verb].asked}?"
 
 
 @dataclass(frozen=True)

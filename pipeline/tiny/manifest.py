@@ -21,9 +21,7 @@ class Manifest(Record):
     """The record beside the weights."""
 
     about: str = Field(description="What a reader must know before comparing with it.")
-    command: str = Field(
-        description="Makes it again; to the bit only on the same kind of machine and versions."
-    )
+    command: str = Field(description="Makes it again; to the bit only on equal machines and versions.")
     stages: tuple[Stage, ...] = Field(description="In the order they were run.")
     prompt_digest: str = Field(description="SHA-256 of the prompt set it was trained on.")
     num_parameters: int
@@ -34,9 +32,7 @@ class Manifest(Record):
         description="Of the shipped ones, over 500 held-out worlds: shares, at temperature 1 if not greedy. "
         "`python -m pipeline.demo.evaluate` measures any.",
     )
-    files: dict[str, str] = Field(
-        default={}, description="SHA-256 (hex) by file name, the manifest's own left out."
-    )
+    files: dict[str, str] = Field(default={}, description="SHA-256 (hex) by name, without the manifest's.")
 
 
 def publish(folder: Path, manifest: Manifest) -> None:
@@ -47,11 +43,7 @@ def publish(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Reads the manifest and holds every file against it.
-
-    Raises:
-        ValueError: a file is missing, or is not the one that the manifest names.
-    """
+    """Reads the manifest; raises `ValueError` when a file is missing, or is not the one that it names."""
     manifest = Manifest.model_validate_json((folder / MANIFEST).read_text(encoding="utf-8"))
     for name, digest in manifest.files.items():
         path = folder / name

@@ -28,8 +28,6 @@ class Errors:
 
 @dataclass(frozen=True)
 class Stage:
-    """One supervised run."""
-
     name: str
     seed: int
     num_steps: int

@@ -37,19 +37,8 @@ CHAT_TEMPLATE = (
 
 _COMMON_WORDS = (*MONTHS, *EVENTS, *UNITS, *UNITS.values(), "the", "The", "in", "how", "many")
 _OTHER_WORDS = (
-    *(
-        "solver",
-        "proposer",
-        "checker",
-        "Doc",
-        "Query",
-        " Query",
-        "Question",
-        " Question",
-        "Evidence",
-        " Evidence",
-    ),
-    *("Answer", "The", " [", "- ", " a", " b", " c", "a)", " a)", " b)", " c)"),
+    *("solver", "proposer", "checker", "Doc", "Query", "Question", "Evidence", "Answer", "The"),
+    *(" Query", " Question", " Evidence", " [", "- ", " a", " b", " c", "a)", " a)", " b)", " c)"),
 )
 _NO_ANSWER = ("none", "Cannot", "answer")  # of a Checker's line that finds nothing
 _PIECES = Regex(r"- | ?[abc]\)| ?\[|\d| ?\p{L}+|[^\s\p{L}\d]|\s")  # no piece holds two digits

@@ -18,8 +18,9 @@ from torch.optim.lr_scheduler import LambdaLR
 from tqdm import tqdm  # type: ignore[import-untyped]
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from pipeline.tiny.demonstrations import Demonstration, demonstrate
+from pipeline.tiny.demonstrations import demonstrate
 from pipeline.tiny.recipe import Stage
+from pipeline.worlds.world import Demonstration
 from reward.roles.prompts import PromptSet
 
 MAX_GRADIENT_NORM = 1.0

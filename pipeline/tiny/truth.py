@@ -28,12 +28,7 @@ _SAYS_NOTHING = ABSTENTION.removesuffix(".").casefold()
 
 
 def judge(query: RagQuery, response: str) -> Judgement:
-    """Judges a response by the documents.
-
-    Args:
-        query: Any row of this world; its documents are read back into facts.
-        response: What a Solver wrote.
-    """
+    """Judges a response by the documents of any row of this world, which are read back into facts."""
     truth, asked = truth_of(query), read_questions(query.query)
     values = tuple(_marked(found, truth) for found in find_values(response))
     stated = read_facts(response)
@@ -86,15 +81,13 @@ class TinyRows:
 
     def rows(self, split: Split) -> Sequence[WorldRow]:
         """Drawn rows; events and places of one split are in none of the other."""
-        return [_row(one) for one in sample_worlds(self._num_rows, self._seed, split, self._settings)]
+        drawn = sample_worlds(self._num_rows, self._seed, split, self._settings)
+        return [
+            WorldRow(query=one.query, asked=tuple(_asked(fact, one) for fact in one.asked)) for one in drawn
+        ]
 
     def judge(self, row: WorldRow, response: str) -> Judgement:
-        """What the documents say of an answer."""
         return judge(row.query, response)
-
-
-def _row(world: World) -> WorldRow:
-    return WorldRow(query=world.query, asked=tuple(_asked(fact, world) for fact in world.asked))
 
 
 def _asked(fact: Fact, world: World) -> Asked:

@@ -18,16 +18,7 @@ from dataclasses import dataclass
 
 from pipeline.settings.worlds import PLAIN_WORLD, Kind, WorldSettings
 from pipeline.tiny.facts import Fact, FactKey, Value
-from pipeline.tiny.words import (
-    CITIES,
-    EVENTS,
-    FIRST_NAMES,
-    LAST_NAMES,
-    MONTHS,
-    PLACES,
-    THEMES,
-    verbs_of,
-)
+from pipeline.tiny.words import CITIES, EVENTS, FIRST_NAMES, LAST_NAMES, MONTHS, PLACES, THEMES, verbs_of
 from pipeline.worlds.world import Split
 from reward.types import Document, RagQuery
 
@@ -41,9 +32,7 @@ class World:
 
     query: RagQuery
     asked: tuple[Fact, ...]  # in the order of the query's items
-    near_duplicates: Mapping[
-        FactKey, Fact
-    ]  # by the asked fact's key: the fact that differs from it in one word
+    near_duplicates: Mapping[FactKey, Fact]  # by the asked fact's key, which differs in one word
     facts: tuple[Fact, ...]  # of the documents, in their order; no two share a key or a value
 
     @property
@@ -63,20 +52,9 @@ def is_held_out(event: str, place: str) -> bool:
 
 
 def sample_world(
-    rng: random.Random,
-    split: Split,
-    *,
-    query_id: str = "tiny",
-    settings: WorldSettings = PLAIN_WORLD,
+    rng: random.Random, split: Split, *, query_id: str = "tiny", settings: WorldSettings = PLAIN_WORLD
 ) -> World:
-    """Draws a query, its documents and their truth.
-
-    Args:
-        rng: The only source of chance.
-        split: Which (event, city) pairs may appear; the two splits share none.
-        query_id: Id of the resulting `RagQuery`.
-        settings: How many items, near-duplicates and unrelated facts.
-    """
+    """Draws a query, its documents and their truth; the splits share no (event, city) pair."""
     facts: dict[FactKey, Fact] = {}
     count = settings.num_asked or rng.choice((1, 2, 2, 3))
     asked = tuple(_add_random_fact(rng, facts, split, settings.kinds) for _ in range(count))
@@ -89,7 +67,10 @@ def sample_world(
         _add_random_fact(rng, facts, split, settings.kinds)
     unanswerable = bool(settings.unanswerable_share) and rng.random() < settings.unanswerable_share
     if unanswerable:
-        _take_away(rng, facts, asked, split)
+        if len(facts) == len(asked):  # a near-duplicate is left, since there must be a document
+            _add_near_duplicate(rng, facts, asked[0], split)
+        for fact in asked:
+            del facts[fact.key]
     order = list(facts.values())
     rng.shuffle(order)
     query = " ".join(f"{marker}) {fact.question()}" for marker, fact in zip(MARKERS, asked, strict=False))
@@ -110,10 +91,10 @@ def worlds(n: int, seed: int, split: Split, settings: WorldSettings = PLAIN_WORL
     return [world.query for world in sample_worlds(n, seed, split, settings)]
 
 
-def near_miss(rng: random.Random, world: World, fact: Fact, split: Split) -> Fact:
-    """A fact that differs from another one in one word and is in no document: nobody can answer it."""
+def near_miss(rng: random.Random, world: World, fact: Fact) -> Fact:
+    """A fact that differs from a training one in one word and is in no document: nobody can answer it."""
     facts = {one.key: one for one in (*world.asked, *world.facts)}
-    return _add_near_duplicate(rng, facts, fact, split)
+    return _add_near_duplicate(rng, facts, fact, "train")
 
 
 def _num_unrelated(rng: random.Random, settings: WorldSettings) -> int:
@@ -153,14 +134,6 @@ def _add_near_duplicate(rng: random.Random, facts: dict[FactKey, Fact], fact: Fa
         if is_held_out(event, place) == (split == "held_out") and key not in facts:
             facts[key] = Fact(*key, _new_value(rng, facts, key, like=fact))
             return facts[key]
-
-
-def _take_away(rng: random.Random, facts: dict[FactKey, Fact], asked: tuple[Fact, ...], split: Split) -> None:
-    """Removes the asked facts; at least one near-duplicate is left, since there must be a document."""
-    if len(facts) == len(asked):
-        _add_near_duplicate(rng, facts, asked[0], split)
-    for fact in asked:
-        del facts[fact.key]
 
 
 def _new_value(

@@ -21,20 +21,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.settings.warmup import RoleShares
-from pipeline.worlds.wiki.relations import (
-    RELATIONS,
-    question_about,
-    question_for_subject,
-    statement_of,
-)
-from pipeline.worlds.world import Asked, WorldRow
+from pipeline.worlds.wiki.relations import question_about, question_for_subject, statement_of
+from pipeline.worlds.world import Asked, Demonstration, WorldRow
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import num_atoms
 from reward.config import AuditConfig
 from reward.judging.coverage import cover
 from reward.roles.formats import parse_claims
 from reward.roles.prompts import PromptSet
-from reward.samplers import Message
 from reward.types import Document, Role
 
 _ABSTENTIONS = (
@@ -49,16 +43,6 @@ _ABBREVIATION = re.compile(r"\b[A-Z]\.\s$|\b(?:Dr|Jr|Mr|Mrs|St)\.\s$")
 
 
 @dataclass(frozen=True)
-class Demonstration:
-    """One turn to learn from; the completion ends before the end token."""
-
-    role: Role
-    messages: list[Message]
-    completion: str
-    row_id: str = ""  # of the row that it was made of
-
-
-@dataclass(frozen=True)
 class Lesson:
     """What demonstrations are made of and with."""
 
@@ -70,12 +54,9 @@ class Lesson:
 
 
 def demonstrations(lesson: Lesson, num: int, seed: int) -> Iterator[Demonstration]:
-    """Draws demonstrations; equal arguments give equal ones.
+    """Draws demonstrations; equal arguments give equal ones. Raises `ValueError` when no row can be shown.
 
     Rows come in turn, shuffled again each time round, so that none is shown twice before all were shown once.
-
-    Raises:
-        ValueError: no row can be shown.
     """
     rng = random.Random(seed)
     values = _values_by_relation(lesson.rows)
@@ -220,11 +201,9 @@ def _stranger(row: WorldRow, asked: Asked, rows: Sequence[WorldRow], rng: random
     texts = " ".join(f"{document.title} {document.text}" for document in row.query.documents)
     for other in rng.sample(rows, min(len(rows), 8)):
         one = other.asked[0]
-        if one.subject not in texts:
-            question = question_about(asked.relation, one.subject)
-            fits = RELATIONS[one.relation].kind == asked.kind and one.relation == asked.relation
-            if fits:
-                return one.model_copy(update={"question": question, "value": None, "document": ""})
+        if one.relation == asked.relation and one.subject not in texts:
+            question = question_about(one.relation, one.subject)
+            return one.model_copy(update={"question": question, "value": None, "document": ""})
     return None
 
 

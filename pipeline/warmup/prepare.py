@@ -14,14 +14,15 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from pipeline.data.rows import parse_row
 from pipeline.data.values import raw_rows
 from pipeline.settings.recipe import Recipe
-from pipeline.warmup.demonstrations import Demonstration, Lesson, demonstrations
+from pipeline.warmup.demonstrations import Lesson, demonstrations
+from pipeline.worlds.world import Demonstration
 from reward.offline.files import replace_file, weights_sha256
 from reward.offline.rows import InputRecord
 from reward.provenance import json_sha256
@@ -34,8 +35,6 @@ DEMONSTRATIONS_FILE = "demonstrations.jsonl"
 
 
 class Prepared(Record):
-    """What was written."""
-
     key: str = Field(description="Digest of the demonstrations, the model and the settings.")
     sha256: str = Field(description="Of the file.")
     num_written: int
@@ -45,17 +44,8 @@ class Prepared(Record):
     longest_tokens: int
 
 
-class GivenMessage(InputRecord):
-    """A message of a user's own demonstration."""
-
-    role: str
-    content: str
-
-
 class GivenDemonstration(InputRecord):
-    """A line of a user's own file."""
-
-    messages: tuple[GivenMessage, ...] = Field(min_length=1)
+    messages: tuple[Message, ...] = Field(min_length=1)
     completion: Annotated[str, Field(min_length=1)]
     role: Role = Role.SOLVER
 
@@ -63,30 +53,25 @@ class GivenDemonstration(InputRecord):
 def prepare(recipe: Recipe, folder: Path, *, known_key: str | None = None) -> Prepared:
     """Writes a run's demonstrations; equal settings write equal files.
 
-    Args:
-        recipe: What is demonstrated, to which model.
-        folder: Of the run.
-        known_key: What the folder's run was begun with; None for a new one.
+    `known_key` is what the folder's run was begun with; None for a new one.
 
     Raises:
         ValueError: there is nothing to demonstrate from, too little is left, or the folder's run is another.
         FileNotFoundError: a file of demonstrations is not there.
     """
-    tokens = _Tokens(recipe.model_path)
+    tokenizer = _tokenizer(recipe.model_path)
     lines: list[str] = []
     lengths: list[int] = []
     by_role: Counter[str] = Counter()
     num_overlong = 0
     for one in _shown(recipe):
-        prompt = tokens.prompt(one.messages)
-        completion = one.completion + tokens.end
-        length = tokens.count(prompt + completion)
+        prompt, completion = render_chat(tokenizer, one.messages), one.completion + tokenizer.eos_token
+        length = len(tokenizer(prompt + completion, add_special_tokens=False)["input_ids"])
         if length > recipe.warmup.max_tokens:
             num_overlong += 1
             continue
-        lines.append(
-            json.dumps({"input": prompt, "output": completion, "role": one.role}, ensure_ascii=False)
-        )
+        written = {"input": prompt, "output": completion, "role": one.role}
+        lines.append(json.dumps(written, ensure_ascii=False))
         lengths.append(length)
         by_role[one.role.value] += 1
     if len(lines) < recipe.warmup.batch_size:
@@ -130,8 +115,7 @@ def _shown(recipe: Recipe) -> Iterator[Demonstration]:
     if given is not None:
         for raw in raw_rows(given):
             one = parse_row(raw, GivenDemonstration)
-            messages = [Message(role=m.role, content=m.content) for m in one.messages]
-            yield Demonstration(one.role, messages, one.completion)
+            yield Demonstration(one.role, list(one.messages), one.completion)
         return
     if recipe.data.source != "wiki":
         raise ValueError(
@@ -150,23 +134,12 @@ def _shown(recipe: Recipe) -> Iterator[Demonstration]:
     yield from demonstrations(lesson, recipe.warmup.num_demonstrations, recipe.seed)
 
 
-class _Tokens:
-    """The model's chat template, end token and vocabulary."""
+def _tokenizer(model: str) -> Any:
+    from transformers import AutoTokenizer
 
-    def __init__(self, model: str) -> None:
-        from transformers import AutoTokenizer
-
-        self._tokenizer = AutoTokenizer.from_pretrained(model)
-        if not self._tokenizer.chat_template:
-            raise ValueError(
-                f"model: {model} has no chat template; give one that has, or add it to its tokenizer"
-            )
-        self.end: str = self._tokenizer.eos_token
-
-    def prompt(self, messages: list[Message]) -> str:
-        """The text before the completion."""
-        return render_chat(self._tokenizer, messages)
-
-    def count(self, text: str) -> int:
-        """Tokens of a text that is rendered already."""
-        return len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    if not tokenizer.chat_template:
+        raise ValueError(
+            f"model: {model} has no chat template; give one that has, or add it to its tokenizer"
+        )
+    return tokenizer

@@ -62,13 +62,7 @@ class WarmupState(Settings):
 def warmup(
     recipe: str, *, run_dir: Path | None = None, overrides: list[str] | None = None, dry_run: bool = False
 ) -> int:
-    """Runs or resumes a warm-up and shows its progress; returns the exit code.
-
-    Args:
-        recipe: Name or path.
-        run_dir: The run's folder; `runs/NAME-warmup` when left out.
-        overrides: `dotted.key=value` over the recipe.
-        dry_run: Writes the demonstrations and ends.
+    """Runs or resumes a warm-up and shows its progress; returns the exit code. A dry run trains nothing.
 
     Raises:
         ValueError, FileNotFoundError: a recipe, a model or demonstrations that cannot be used.
@@ -92,11 +86,7 @@ def warmup(
         if (folder / RESULT_FILE).exists():
             print(f"{folder}: this warm-up is finished: {_next(recipe, overrides, folder)}")
             return 0
-        with (
-            terminable(),
-            kept_status(folder),
-            hold_port("127.0.0.1") as port,
-        ):
+        with terminable(), kept_status(folder), hold_port("127.0.0.1") as port:
             note_surroundings(folder)
             (folder / ERROR_FILE).unlink(missing_ok=True)
             drop_steps_after(folder, last_checkpoint(folder))
@@ -104,7 +94,9 @@ def warmup(
             worker = start_worker("pipeline.warmup.worker", folder, lock, environment)
             show_progress(worker, folder, total_steps=state.num_steps, note="")
             if worker.returncode != 0:
-                raise _failure(folder, worker.returncode)
+                what, done = read_failure(folder, worker.returncode).message, len(read_steps(folder))
+                where = f"(after {done} updates; log: {folder / LOG_FILE}; the same command resumes the run)"
+                raise TrainingFailedError(f"{what} {where}")
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
     print(f"{folder / MODEL}: {_next(recipe, overrides, folder)}")
     return 0
@@ -163,17 +155,9 @@ def _environment(recipe: Recipe, port: int) -> dict[str, str]:
     }
 
 
-def _failure(folder: Path, code: int) -> TrainingFailedError:
-    what, done = read_failure(folder, code).message, len(read_steps(folder))
-    return TrainingFailedError(
-        f"{what} (after {done} updates; log: {folder / LOG_FILE}; the same command resumes the run)"
-    )
-
-
 def _next(recipe: str, overrides: list[str] | None, folder: Path) -> str:
     """The training of the same recipe, with the settings that are no warm-up's."""
-    kept = [one for one in overrides or () if not one.startswith(("model=", "warmup."))]
-    settings = [
-        word for one in [*kept, f"model={os.path.relpath(folder / MODEL)}"] for word in ("--set", one)
-    ]
-    return f"start from it: {shlex.join(['march', 'train', recipe, *settings])}"
+    settings = [one for one in overrides or () if not one.startswith(("model=", "warmup."))]
+    settings.append(f"model={os.path.relpath(folder / MODEL)}")
+    words = [word for one in settings for word in ("--set", one)]
+    return f"start from it: {shlex.join(['march', 'train', recipe, *words])}"

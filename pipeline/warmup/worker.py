@@ -28,16 +28,11 @@ from pipeline.warmup.run import CHECKPOINTS, MODEL, WarmupState
 from reward.offline.files import file_sha256
 
 _MODULE = "openrlhf.cli.train_sft"
+_SAVED = ".saved"  # what OpenRLHF writes; the model is whole when it is renamed
 
 
 def sft_arguments(state: WarmupState, folder: Path, *, cuda: bool) -> list[str]:
-    """The command line of OpenRLHF's `train_sft`.
-
-    Args:
-        state: What the run is.
-        folder: Of the run.
-        cuda: Whether a GPU trains.
-    """
+    """The command line of OpenRLHF's `train_sft`; `cuda`: whether a GPU trains."""
     recipe, settings = state.recipe, state.recipe.warmup
     valued: dict[str, object] = {
         "model.model_name_or_path": recipe.model_path,
@@ -69,9 +64,6 @@ def sft_arguments(state: WarmupState, folder: Path, *, cuda: bool) -> list[str]:
     }
     words = [word for name, value in valued.items() for word in (f"--{name}", str(value))]
     return [*words, *(f"--{flag}" for flag, on in flags.items() if on), *lora_arguments(settings.lora)]
-
-
-_SAVED = ".saved"  # what OpenRLHF writes; the model is whole when it is renamed
 
 
 def run(folder: Path) -> None:
@@ -115,11 +107,10 @@ def logged(trainer: Any, log: StepLog) -> Any:
         def save_logs_and_checkpoints(
             self, args: Any, global_step: int, step_bar: Any, logs_dict: Any = None, client_states: Any = None
         ) -> None:
-            known = logs_dict or {}
             figures = {
-                "warmup/loss": float(known["loss_mean"]),
-                "warmup/lr": float(known["lr"]),
-                "warmup/grad_norm": float(known["grad_norm"]),
+                "warmup/loss": float(logs_dict["loss_mean"]),
+                "warmup/lr": float(logs_dict["lr"]),
+                "warmup/grad_norm": float(logs_dict["grad_norm"]),
                 "timing/step_s": time.monotonic() - self._before,
             }
             log.append(global_step, figures)

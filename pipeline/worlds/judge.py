@@ -19,15 +19,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.worlds.world import Asked, Judgement, StatedValue, WorldRow
+from pipeline.worlds.world import ALL_KINDS, Asked, Judgement, StatedValue, WorldRow
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import ClaimKind, Target
 from reward.claims.numbers.dates import looks_like_year
 from reward.claims.numbers.trends import Trend
-from reward.config import AuditConfig
 from reward.judging.unjudged import abstains
 
-_CONFIG = AuditConfig(kinds=("number", "name", "date"))
 _CROSSED = (("date of birth", Trend.DEATH), ("date of death", Trend.BIRTH))
 
 
@@ -42,7 +40,7 @@ class _Match:
 
 def judge(row: WorldRow, response: str) -> Judgement:
     """Judges one answer; reads nothing but the row and the text."""
-    kinds = kinds_for(_CONFIG, row.query, response)
+    kinds = kinds_for(ALL_KINDS, row.query, response)
     values = [one for one in targets_of(response, kinds) if _is_own(one, response)]
     abstained = not values and abstains(response)
     matches = _match(_in_order_of(row.asked, response), values, kinds) if row.is_answerable else []
@@ -129,7 +127,9 @@ def _compare(asked: Asked, place: int, value: Target, kinds: dict[str, ClaimKind
     assert asked.value is not None
     kind = kinds[asked.kind]
     truth = kind.read(asked.value, of_documents=True)
-    if truth is None or not (value.kind.name == asked.kind or _is_bare_year(asked, value)):
+    # A number may say a year without a word for it: "The founding of the band is 1974."
+    is_year = asked.kind == "date" and value.kind.name == "number" and looks_like_year(value.mention)
+    if truth is None or not (value.kind.name == asked.kind or is_year):
         return None
     if (asked.relation, value.mention.trend if asked.kind == "date" else "") in _CROSSED:
         return None
@@ -137,8 +137,3 @@ def _compare(asked: Asked, place: int, value: Target, kinds: dict[str, ClaimKind
     if not kind.bears_out(truth, value.mention):
         return None
     return _Match(place, asked, is_exact=kind.equal(truth, value.mention))
-
-
-def _is_bare_year(asked: Asked, value: Target) -> bool:
-    """Whether a number says a year without a word for it: "The founding of the band is 1974."."""
-    return asked.kind == "date" and value.kind.name == "number" and looks_like_year(value.mention)

@@ -15,14 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pipeline.worlds.world import ALL_KINDS
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import Target
 from reward.claims.numbers.dates import looks_like_year
-from reward.config import AuditConfig
 from reward.judging.unjudged import abstains, says_nothing
 from reward.types import RagQuery
-
-_CONFIG = AuditConfig(kinds=("number", "name", "date"))
 
 
 def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | None:
@@ -31,17 +29,12 @@ def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | No
     Numbers and dates that the query gives may stand beside it. Where the query is known to be unanswerable,
     whether the answer says so and nothing else.
 
-    Args:
-        query: What is asked.
-        answer: Without any thought before it.
-        accepted: Several ways to write the one answer.
-
-    Returns:
-        None where no answer is known.
+    `answer` is without any thought before it; `accepted` are several ways to write the one answer. None where
+    no answer is known.
     """
     if not accepted and not query.unanswerable:
         return None
-    kinds = kinds_for(_CONFIG, query, answer)
+    kinds = kinds_for(ALL_KINDS, query, answer)
     values = targets_of(answer, kinds)
     if query.unanswerable:
         return abstains(answer) and says_nothing(query, answer, values)

@@ -10,14 +10,18 @@ The truth is for demonstrations, for monitoring and for measuring. It is never a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from pydantic import Field
 
-from reward.types import RagQuery, Record
+from reward.config import AuditConfig
+from reward.samplers import Message
+from reward.types import RagQuery, Record, Role
 
 Split = Literal["train", "held_out"]
 SPLITS: tuple[Split, ...] = ("train", "held_out")
+ALL_KINDS = AuditConfig(kinds=("number", "name", "date"))
 
 
 class Asked(Record):
@@ -71,9 +75,17 @@ class Judgement(Record):
         return sum(self.stated) / max(len(self.stated), 1)
 
 
-class World(Protocol):
-    """Rows and their truth."""
+@dataclass(frozen=True)
+class Demonstration:
+    """One turn to learn from; the completion ends before the end token."""
 
+    role: Role
+    messages: list[Message]
+    completion: str
+    row_id: str = ""  # of the row that it was made of
+
+
+class World(Protocol):
     def rows(self, split: Split) -> Sequence[WorldRow]:
         """The rows of a split, always the same ones; no fact of one split is in the other."""
 

@@ -34,11 +34,7 @@ NAMES = tuple(_CLASSES)
 
 @cache
 def make_benchmark(name: str) -> Benchmark:
-    """Makes a benchmark with the paper's settings.
-
-    Raises:
-        ValueError: there is none of this name.
-    """
+    """Makes a benchmark with the paper's settings; raises `ValueError` when none has this name."""
     if name not in _CLASSES:
         raise ValueError(f"benchmark: {name!r} is not known; give one of {', '.join(NAMES)}")
     module, _, made = _CLASSES[name].partition(".")

@@ -29,8 +29,6 @@ _RESULT = re.compile(r"\*\*Result:\*\*\s*\**([AB])\**\.?\Z")
 
 
 class ContextualJudgeBench(Benchmark):
-    """ContextualJudgeBench in both orders."""
-
     name, title, licence = "contextual_judge_bench", "ContextualJudgeBench", "CC-BY-4.0"
     url = "https://huggingface.co/datasets/Salesforce/ContextualJudgeBench"
     primary, scored_by = "consistent_accuracy", "rule, as the official compute_acc"
@@ -57,7 +55,6 @@ class ContextualJudgeBench(Benchmark):
                 )
 
     def prompts(self, item: Item, style: PromptStyle) -> tuple[Prompt, ...]:
-        """Both orders."""
         texts = {one.id: one.text for one in item.responses}
         return tuple(
             Prompt(name=name, messages=self.chat(style.value, item, response_a=texts[a], response_b=texts[b]))

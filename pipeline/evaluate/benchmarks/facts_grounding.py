@@ -45,8 +45,6 @@ class _Verdict(JudgeVerdict):
 
 
 class FactsGrounding(Benchmark):
-    """FACTS Grounding with one judge."""
-
     name, title, licence = "facts_grounding", "FACTS Grounding", "CC-BY-4.0"
     url = "https://huggingface.co/datasets/google/FACTS-grounding-public"
     primary, scored_by = "factual", "judge, by the structure of the official json method"

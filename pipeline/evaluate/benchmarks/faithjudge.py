@@ -18,14 +18,7 @@ from pydantic import Field
 from pipeline.data.evaluation_rows import FaithBenchRow
 from pipeline.data.ragtruth import RagTruthRow, responses_by_source
 from pipeline.data.rows import parse_row
-from pipeline.evaluate.benchmark import (
-    Benchmark,
-    Item,
-    JudgeVerdict,
-    LabelledResponse,
-    Prompt,
-    PromptStyle,
-)
+from pipeline.evaluate.benchmark import Benchmark, Item, JudgeVerdict, LabelledResponse, Prompt, PromptStyle
 from pipeline.evaluate.majority import Judgement, Scores, counted, majority, majority_scores
 from pipeline.statistics import HUMAN, JUDGE, Estimate, ItemScores, judge_agreement
 from reward.offline.bootstrap import share
@@ -80,8 +73,6 @@ class FaithJudgeBenchmark(Benchmark):
 
 
 class RagTruth(FaithJudgeBenchmark):
-    """RAGTruth by FaithJudge's protocol."""
-
     name, title, licence = "ragtruth", "RAGTruth", "MIT"
     url = "https://github.com/ParticleMedia/RAGTruth"
     judge_chat = "judge_ragtruth"
@@ -104,8 +95,6 @@ class RagTruth(FaithJudgeBenchmark):
 
 
 class FaithBench(FaithJudgeBenchmark):
-    """FaithBench by FaithJudge's protocol."""
-
     name, title, licence = "faithbench", "FaithBench", "CC-BY-NC-SA-4.0"
     url = "https://github.com/vectara/FaithBench"
     judge_chat = "judge_faithbench"
@@ -175,24 +164,18 @@ class Calibration(FaithJudgeBenchmark):
         return {"agreement": found.passed, JUDGE: said[0] if said else None, "unjudged": found.unjudged}
 
     def measured(self, item: Item, prompt: str, generation: str) -> Scores:
-        """What people said."""
         return {HUMAN: float(item.responses[0].consistent)}
 
     def estimates(self, items: Iterable[ItemScores]) -> dict[str, Estimate]:
-        """With kappa and the like."""
         items = list(items)
         return {**super().estimates(items), **judge_agreement(items)}
 
 
 class RagTruthJudge(Calibration, RagTruth):
-    """RAGTruth's labelled answers."""
-
     name, title = "ragtruth_judge", "Judge on RAGTruth's labelled answers"
 
 
 class FaithBenchJudge(Calibration, FaithBench):
-    """FaithBench's labelled summaries."""
-
     name, title = "faithbench_judge", "Judge on FaithBench's labelled answers"
 
 

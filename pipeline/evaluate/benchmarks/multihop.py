@@ -24,10 +24,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from pipeline.data.hotpotqa import HotpotRow
 from pipeline.data.musique import MusiqueRow
 from pipeline.data.rows import MultiHopRow, parse_row
-from pipeline.data.twowiki import TwoWikiRow
+from pipeline.data.twowiki import HotpotRow, TwoWikiRow
 from pipeline.data.values import raw_rows
 from pipeline.evaluate.benchmark import Benchmark, Item, JudgeVerdict, PromptStyle
 from pipeline.evaluate.benchmarks.prompts import judged_text, last_answer

@@ -35,8 +35,6 @@ _ANSWER_LINE = re.compile(r"^[ \t]*\*{0,2}answer(?::\*{0,2}|\*{2}:)", re.IGNOREC
 
 @dataclass(frozen=True)
 class PromptTexts:
-    """The chats of one protocol."""
-
     chats: Mapping[str, RolePrompt]
     digest: str  # SHA-256 (hex) of the templates and shots; comments and layout of the file do not change it
 

@@ -51,7 +51,6 @@ class TinyFile(Settings):
     world: WorldSettings = PLAIN_WORLD
 
     def rows(self) -> Sequence[WorldRow]:
-        """Held-out rows."""
         return TinyRows(self.num_worlds, self.seed, self.world).rows("held_out")
 
 
@@ -62,7 +61,6 @@ class WikiFile(Settings):
     wiki: WikiSettings = WikiSettings()
 
     def rows(self) -> Sequence[WorldRow]:
-        """Held-out rows."""
         return WikiWorld(self.wiki).rows("held_out")[: self.num_rows]
 
 
@@ -86,7 +84,6 @@ class WikiFacts(KnownTruth):
     by_subject = True
 
     def items(self, source: Path) -> Iterator[Item]:
-        """The rows, in their order; see `Benchmark.items`."""
         if not source.is_file():
             raise FileNotFoundError(f"{source}: no such file; write {self.example} into it")
         try:
@@ -103,7 +100,6 @@ class WikiFacts(KnownTruth):
             )
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
-        """Whether an answer is right."""
         return _judgement(type(self).truth(_row(item), judged_text(prompt.name, reply)).right)
 
     def measured(self, item: Item, prompt: str, generation: str) -> Scores:
@@ -131,7 +127,6 @@ class OwnRows(KnownTruth):
     prompt_set = "full"
 
     def items(self, source: Path) -> Iterator[Item]:
-        """The rows, in their order; see `Benchmark.items`."""
         found = []
         for raw in PlainRow.raw_rows(source):
             row = parse_row(raw, PlainRow)
@@ -149,7 +144,6 @@ class OwnRows(KnownTruth):
             )
 
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
-        """Whether a reply states a known answer."""
         query = item.query.model_copy(update={"unanswerable": not item.references})
         return _judgement(bool(is_right(query, judged_text(prompt.name, reply), item.references)))
 
@@ -159,8 +153,6 @@ class OwnRows(KnownTruth):
 
 
 class CompactOwnRows(OwnRows):
-    """The benchmark `jsonl_compact`."""
-
     name, prompt_set = "jsonl_compact", "compact"
 
 

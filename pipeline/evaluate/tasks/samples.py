@@ -41,8 +41,6 @@ def of_march(function: _F) -> _F:
 
 @dataclass(frozen=True)
 class Generation:
-    """What the model wrote to one prompt."""
-
     text: str
     failure: str = ""  # why there is no answer: then the text is none, and is never scored
 
@@ -72,14 +70,12 @@ def make_sample(benchmark: Benchmark, item: Item, style: PromptStyle) -> Sample:
 
 
 def asked_of(state: TaskState | EvalSample) -> Asked:
-    """What a sample is of, by its metadata."""
     benchmark = make_benchmark(state.metadata["benchmark"])
     item = Item.model_validate(state.metadata["item"])
     return Asked(benchmark, item, benchmark.prompts(item, PromptStyle(state.metadata["style"])))
 
 
 def chat(messages: Iterable[Message]) -> list[ChatMessage]:
-    """A chat as Inspect has it."""
     return _CHAT.validate_python(list(messages))
 
 

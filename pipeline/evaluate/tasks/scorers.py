@@ -72,8 +72,6 @@ FIGURES: Mapping[str, Sequence[Metric]] = {"*": (average(), stderr(cluster="clus
 
 
 class _Judged(NamedTuple):
-    """What came of judging one generation."""
-
     judgement: Judgement | None
     reason: str = ""  # why there is none
     detail: str = ""
@@ -255,7 +253,6 @@ def _unanswered(about: Mapping[str, Any], failure: str) -> Score:
 
 
 def _table(verdict: Verdict, text: str) -> str:
-    """The claims as a table of Markdown."""
     rows = [["claim", "found", "documents say", "evidence"], ["---"] * 4] if verdict.claims else []
     for one in verdict.claims:
         span, state = one.claim.span, one.state.value.replace("_", " ")

@@ -45,12 +45,8 @@ class ServerDownError(ValueError):
 class ServedModel(ModelAPI):
     """One model; nothing is connected or started before it is first asked.
 
-    Args:
-        config: Where it runs.
-        who: "model" or "judge", for messages.
-        on_answer: Called with each answer.
-
-    `num_tokens` is what was paid, and `down` why nothing is asked any more.
+    `who` is "model" or "judge", for messages; `on_answer` is called with each answer. `num_tokens` is what
+    was paid, and `down` why nothing is asked any more.
     """
 
     def __init__(

@@ -75,15 +75,9 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (rf"^[^.]{{0,90}}\bwas born(?: on|,| in)? ({FULL_DATE})", ("date of birth",)),
     (rf"^\W{{0,3}}[^.]{{0,80}}? (?:is|was) an? (\d{{4}}) [^.]{{0,60}}?(?:{_WORKS})\b", ("year",)),
     (rf"^.{{0,200}}\breleased (?:on|in) ({_OPEN_DATE})", ("publication date",)),
-    (
-        rf"^[^.]{{0,120}}\b(?:founded|established|formed) in ({MONTH} \d{{4}}|\d{{4}})",
-        ("inception",),
-    ),
+    (rf"^[^.]{{0,120}}\b(?:founded|established|formed) in ({MONTH} \d{{4}}|\d{{4}})", ("inception",)),
     (r"its population was ([\d,]*\d), in ([\d,]*\d) families", ("population", "families")),
-    (
-        rf"^[^.]{{0,160}}\bdirected by ({_NAME})(?=[.,]| and [a-z]| starring| with | from )",
-        ("director",),
-    ),
+    (rf"^[^.]{{0,160}}\bdirected by ({_NAME})(?=[.,]| and [a-z]| starring| with | from )", ("director",)),
     # Of people alone: "is a French film" says where a film comes from; no film's opening says "born".
     (
         rf"^(?=.{{0,160}}\bborn\b)[^.]{{0,160}}? (?:is|was) an? "
@@ -95,8 +89,6 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True)
 class Fact:
-    """What a paragraph says of its subject."""
-
     title: str  # of the paragraph
     relation: str
     value: str  # as the paragraph writes it
@@ -108,31 +100,23 @@ class Fact:
 
 
 def bare(title: str) -> str:
-    """A title without its bracket."""
     return re.sub(r"\s*\([^)]*\)$", "", title).strip()
 
 
-def facts_of(title: str, text: str, triples: Sequence[tuple[str, str]]) -> Iterator[Fact]:
-    """What a paragraph says: triples first, then what rules read off; one value a relation.
+def facts_of(title: str, text: str, triples: Sequence[tuple[str, str]]) -> list[Fact]:
+    """What a tidied paragraph says: triples first, then what rules read off; one value a relation.
 
-    Args:
-        title: Of the paragraph.
-        text: Tidied.
-        triples: Relation and object of the data set's facts about it.
+    `triples` are relation and object of the data set's facts about it.
     """
-    seen: set[str] = set()
     known: dict[str, set[str]] = {}
     for relation, value in triples:
         known.setdefault(_RENAMED.get(relation, relation), set()).add(value)
-    for relation, values in known.items():
-        if len(values) == 1 and (said := _said(relation, min(values), text)):
-            seen.add(relation)
-            yield Fact(title, relation, said)
+    single = {relation: min(values) for relation, values in known.items() if len(values) == 1}
+    found = {relation: said for relation, value in single.items() if (said := _said(relation, value, text))}
     for relation, value in _read_off(text):
-        is_contested = len(known.get(relation, ())) > 1
-        if relation not in seen and not is_contested:
-            seen.add(relation)
-            yield Fact(title, relation, value)
+        if len(known.get(relation, ())) < 2:  # else the triples contradict each other
+            found.setdefault(relation, value)
+    return [Fact(title, relation, value) for relation, value in found.items()]
 
 
 def _said(relation: str, value: str, text: str) -> str | None:
@@ -163,7 +147,6 @@ def _has_company(rest: str) -> bool:
 
 
 def _read_off(text: str) -> Iterator[tuple[str, str]]:
-    """Facts of a paragraph's opening."""
     for pattern, relations in _RULES:
         limit = None if relations[0] == "population" else _OPENING
         found = re.search(pattern, text[:limit])

@@ -66,10 +66,5 @@ def shipped() -> list[WikiRow]:
 
 
 def read(path: Path) -> Iterator[WikiRow]:
-    """The rows of an official file, or of a part of it.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: a row is none of this data set.
-    """
+    """The rows of an official file, or of a part of it; errors as `raw_rows` and `parse_row`."""
     return (parse_row(one, WikiRow) for one in raw_rows(path))

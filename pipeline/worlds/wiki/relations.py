@@ -15,8 +15,6 @@ FULL_DATE = rf"(?<!\w)(?:\d{{1,2}} {MONTH} \d{{4}}|{MONTH} \d{{1,2}}, \d{{4}})(?
 
 @dataclass(frozen=True)
 class Relation:
-    """One thing that can be said of a subject."""
-
     kind: str
     questions: tuple[str, ...]
     statements: tuple[str, ...]
@@ -24,7 +22,6 @@ class Relation:
     reverse: str = ""  # asks for the subject, with {on} for "on" or "in"; of relations whose value is no name
 
     def wordings(self, value: str) -> tuple[str, ...]:
-        """The statements that fit a value."""
         return self.undated if self.undated and not re.fullmatch(FULL_DATE, value) else self.statements
 
 

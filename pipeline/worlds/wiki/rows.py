@@ -19,22 +19,19 @@ from pipeline.settings.worlds import WikiSettings
 from pipeline.worlds.wiki.facts import Fact, bare, facts_of
 from pipeline.worlds.wiki.paragraphs import WikiRow
 from pipeline.worlds.wiki.relations import FULL_DATE, RELATIONS, SYMMETRIC, question_about
-from pipeline.worlds.world import Asked, Split, WorldRow
+from pipeline.worlds.world import ALL_KINDS, Asked, Split, WorldRow
 from reward.claims import kinds_for, targets_of
-from reward.config import AuditConfig
 from reward.types import Document, RagQuery
 
 _LONGEST_SUBJECT = 60  # characters
 _NO_TEXTS = RagQuery(id="none", query="", documents=(Document(id="none", text=""),))
-_KINDS = kinds_for(AuditConfig(kinds=("number", "name", "date")), _NO_TEXTS)
+_KINDS = kinds_for(ALL_KINDS, _NO_TEXTS)
 _SMALL_WORDS = {"the", "of", "a", "an", "and", "in", "to", "for"}
 
 
 @dataclass(frozen=True)
 class _Known:
-    """A paragraph and what it says."""
-
-    title: str
+    title: str  # of the paragraph
     sentences: tuple[str, ...]
     facts: tuple[Fact, ...]
 
@@ -59,13 +56,9 @@ def unique(rows: Iterable[WorldRow]) -> list[WorldRow]:
 def all_rows(
     rows: Sequence[WikiRow], split: Split, settings: WikiSettings, *, without: set[str]
 ) -> Iterator[WorldRow]:
-    """Every question about the paragraphs of some rows of the data set.
+    """Every question about the paragraphs of some rows of one split of the data set.
 
-    Args:
-        rows: Of one split.
-        split: Which one; a part of the ids.
-        settings: What is asked, among how many paragraphs.
-        without: Names, in small letters, whose paragraphs belong to the other split.
+    `without` are names, in small letters, whose paragraphs belong to the other split.
     """
     known: dict[str, _Known] = {}
     triples = _triples(rows)
@@ -133,18 +126,19 @@ def _rows_about(
     fact: Fact, home: _Known, group: Mapping[str, _Known], split: Split, settings: WikiSettings
 ) -> Iterator[WorldRow]:
     others = _nearest(home, fact, group)
+    near = others[: settings.num_documents - 1]
+    shown = [home, *near]
     if 1 in settings.num_asked:
         rest = [one for one in others if not _mentions(one, fact)]
         share = digest_of(fact.title, fact.relation) % 1000 / 1000
         if share < settings.unanswerable_share and len(rest) >= 2:
             yield _row(split, [fact], rest[: settings.num_documents], settings, taken_away=True)
-        elif _says_once(fact, [home, *others[: settings.num_documents - 1]]):
-            yield _row(split, [fact], [home, *others[: settings.num_documents - 1]], settings)
-    if 2 in settings.num_asked and (second := _second(fact, others[: settings.num_documents - 1], settings)):
+        elif _says_once(fact, shown):
+            yield _row(split, [fact], shown, settings)
+    if 2 in settings.num_asked and (second := _second(fact, near, settings)):
         both = sorted([fact, second], key=lambda one: digest_of(one.title, one.relation, fact.title))
-        chosen = [home, *others[: settings.num_documents - 1]]
-        if all(_says_once(one, chosen) for one in both):
-            yield _row(split, both, chosen, settings)
+        if all(_says_once(one, shown) for one in both):
+            yield _row(split, both, shown, settings)
 
 
 def _nearest(home: _Known, fact: Fact, group: Mapping[str, _Known]) -> list[_Known]:
@@ -154,11 +148,8 @@ def _nearest(home: _Known, fact: Fact, group: Mapping[str, _Known]) -> list[_Kno
     def nearness(other: _Known) -> tuple[int, int, int]:
         shared = len(words & set(bare(other.title).split()))
         alike = any(one.relation == fact.relation for one in other.facts)
-        return (
-            -shared,
-            -2 * alike - bool(re.search(FULL_DATE, other.text)),
-            digest_of(home.title, other.title),
-        )
+        likeness = 2 * alike + bool(re.search(FULL_DATE, other.text))
+        return -shared, -likeness, digest_of(home.title, other.title)
 
     return sorted((one for one in group.values() if one is not home), key=nearness)
 
@@ -215,21 +206,20 @@ def _row(
         for i, one in enumerate(order, start=1)
     )
     ids = {document.title: document.id for document in documents}
-    asked = tuple(_asked(one, ids, taken_away=taken_away) for one in facts)
+    asked = tuple(
+        Asked(
+            question=question_about(one.relation, one.subject, digest_of(one.title, one.relation) >> 16),
+            subject=one.subject,
+            kind=RELATIONS[one.relation].kind,
+            value=None if taken_away else one.value,
+            relation=one.relation,
+            document="" if taken_away else ids[one.title],
+        )
+        for one in facts
+    )
     question = _joined([one.question for one in asked])
     query = RagQuery(id=row_id, query=question, documents=documents, unanswerable=taken_away)
     return WorldRow(query=query, asked=asked)
-
-
-def _asked(fact: Fact, ids: Mapping[str, str], *, taken_away: bool) -> Asked:
-    return Asked(
-        question=question_about(fact.relation, fact.subject, digest_of(fact.title, fact.relation) >> 16),
-        subject=fact.subject,
-        kind=RELATIONS[fact.relation].kind,
-        value=None if taken_away else fact.value,
-        relation=fact.relation,
-        document="" if taken_away else ids[fact.title],
-    )
 
 
 def _joined(questions: Sequence[str]) -> str:

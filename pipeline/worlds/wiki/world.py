@@ -14,9 +14,8 @@ from pipeline.worlds.wiki.facts import bare
 from pipeline.worlds.wiki.paragraphs import WikiRow, read, shipped
 from pipeline.worlds.wiki.relations import RELATIONS
 from pipeline.worlds.wiki.rows import all_rows, digest_of, unique
-from pipeline.worlds.world import SPLITS, Asked, Judgement, Split, WorldRow
+from pipeline.worlds.world import ALL_KINDS, SPLITS, Asked, Judgement, Split, WorldRow
 from reward.claims import kinds_for
-from reward.config import AuditConfig
 
 Part = Literal["warmup", "training"]
 _HELD_OUT_EVERY = 5  # of the rows of a file that is not split
@@ -25,31 +24,22 @@ _HELD_OUT_EVERY = 5  # of the rows of a file that is not split
 class WikiWorld:
     """The rows of files of 2WikiMultihopQA, or of the part that comes with the package (`World`)."""
 
-    name = "wiki"
-
     def __init__(self, settings: WikiSettings | None = None) -> None:
-        """Reads the files; rows are made when they are asked for.
-
-        Raises:
-            FileNotFoundError: a file of the settings is not there.
-            ValueError: it is not of this data set.
-        """
+        """Reads the files; rows are made when they are asked for."""
         self.settings = settings or WikiSettings()
         train, held_out = self.settings.train_file, self.settings.held_out_file
         most = self.settings.max_file_rows
         rows = list(islice(read(train), most)) if train else shipped()
-        apart_rows = islice(read(held_out), most) if held_out else filter(_is_held_out, rows)
-        self._held_out = list(apart_rows)
-        apart = {row.id for row in self._held_out}
+        own = list(filter(_is_held_out, rows))
+        self._held_out = list(islice(read(held_out), most)) if held_out else own
         # The package's own held-out rows stay out of any training of the package's rows.
-        self._unused = list(filter(_is_held_out, rows)) if held_out and not train else []
-        apart |= {row.id for row in self._unused}
+        self._apart = [*self._held_out, *own] if held_out and not train else self._held_out
+        apart = {row.id for row in self._apart}
         self._train = [row for row in rows if row.id not in apart]
 
     @cached_property
     def _rows(self) -> dict[Split, list[WorldRow]]:
-        others = (*self._held_out, *self._unused)
-        taken = {bare(title).casefold() for row in others for title in row.paragraphs}
+        taken = {bare(title).casefold() for row in self._apart for title in row.paragraphs}
         return {
             "train": unique(all_rows(self._train, "train", self.settings, without=taken)),
             "held_out": unique(all_rows(self._held_out, "held_out", self.settings, without=set())),
@@ -69,14 +59,13 @@ class WikiWorld:
 
         A subject asked for first is in one part alone; it may be asked for second in the other.
         """
-        limit = self.settings.warmup_share * 1000
-        is_shown = {
-            row.query.id: digest_of(row.asked[0].subject) % 1000 < limit for row in self.rows("train")
-        }
-        return [row for row in self.rows("train") if is_shown[row.query.id] == (part == "warmup")]
+
+        def is_shown(row: WorldRow) -> bool:
+            return digest_of(row.asked[0].subject) % 1000 < self.settings.warmup_share * 1000
+
+        return [row for row in self.rows("train") if is_shown(row) == (part == "warmup")]
 
     def judge(self, row: WorldRow, response: str) -> Judgement:
-        """What the truth says of an answer."""
         return judge(row, response)
 
 
@@ -101,7 +90,7 @@ def is_right_consensus(row: WorldRow, question: str, consensus: str | None) -> b
     asked = next((one for one in row.asked if question in _wordings(one)), None)
     if asked is None or asked.value is None or consensus is None:
         return None if asked is None else asked.value is consensus
-    kind = kinds_for(AuditConfig(kinds=("number", "name", "date")), row.query)[asked.kind]
+    kind = kinds_for(ALL_KINDS, row.query)[asked.kind]
     truth, found = kind.read(asked.value), kind.read(consensus)
     return truth is not None and found is not None and bool(kind.equal(kind.taken_as(truth, found), found))
 
