@@ -68,7 +68,7 @@ class ScriptedDecisions:
     def state(self) -> SimpleNamespace:
         if self.errors:
             raise self.errors.pop(0)
-        return SimpleNamespace(champion=self.champion.version if self.champion else None)
+        return SimpleNamespace(champion=self.champion.version if self.champion else None, waiting={})
 
     def version(self, _reference: str) -> Version:
         assert self.champion is not None
