@@ -70,8 +70,7 @@ def start(service: str) -> None:
     They are batched in the background in a bounded queue; one that cannot be sent is lost, and no audit
     waits for it. Headers, timeouts, batches and sampling are set by OpenTelemetry's own variables.
 
-    Args:
-        service: Name of this part of the system, unless OTEL_SERVICE_NAME gives one.
+    OTEL_SERVICE_NAME, where it is set, is used in place of `service`.
 
     Raises:
         ValueError: it asks for what is not installed or not known; one line.
@@ -129,11 +128,7 @@ def span(
 ) -> AbstractContextManager[Span]:
     """A span around a block; an error that leaves the block gives it its status.
 
-    Args:
-        name: From a small set.
-        attributes: Known before it begins.
-        kind: Which side of a call it is.
-        context: What it continues; by default the span around it.
+    It continues `context`, by default the span around it.
     """
     return _NOTHING if _tracer is None else _recorded(_tracer, name, attributes, kind, context)
 
@@ -141,15 +136,7 @@ def span(
 def chat(
     model: str, settings: SamplingSettings, *, n: int, role: Role, attempt: int
 ) -> AbstractContextManager[Span]:
-    """A span around one request to a model, by OpenTelemetry's conventions for generative models.
-
-    Args:
-        model: What is sampled.
-        settings: How.
-        n: Completions that are asked for.
-        role: Who the model plays.
-        attempt: From 0; which request of this prompt it is.
-    """
+    """A span around one request to a model, by OpenTelemetry's conventions for generative models."""
     if _tracer is None:
         return _NOTHING
     attributes: dict[str, str | int | float] = {

@@ -66,11 +66,7 @@ def parse_claims(text: str, *, max_claims: int, kinds: Mapping[str, ClaimKind]) 
     answer out of the question. A number that is in the question only by chance is refused too; nobody can
     distinguish the two.
 
-    Args:
-        text: The Proposer's completion.
-        max_claims: Most claims to read; reading ends, as with too many claims, after twice as many refused
-        ones.
-        kinds: The kinds of claims that are checked, by their names.
+    Reading ends, as with more than `max_claims`, after twice as many refused ones.
     """
     claims: list[Claim] = []
     num_malformed = num_items = 0

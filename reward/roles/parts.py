@@ -34,11 +34,8 @@ async def split_documents(
 ) -> Parts:
     """Splits documents into parts.
 
-    Args:
-        documents: The documents, in order.
-        fits: Whether documents fit into one prompt together with the questions; no documents do.
-        max_parts: Most parts.
-        max_chars: Longest text that is worth asking `fits` about.
+    `fits` tells whether documents fit into one prompt together with the questions, as no documents do, and is
+    not asked about texts over `max_chars`.
     """
     parts: list[list[Document]] = [[]]
     unread: list[DocumentSpan] = []

@@ -38,11 +38,7 @@ async def propose(
 ) -> Proposal:
     """Samples claims until every mention is covered or no retry is left; keeps the best-covered attempt.
 
-    Args:
-        response: What is audited, without the Solver's thought.
-        targets: Its mentions that must be checked.
-        kinds: The kinds of claims that are checked.
-        means: The sampler, the prompts and the settings.
+    The response comes without the Solver's thought.
 
     Raises:
         AuditFailure: there are too many claims, or none that can be used.
