@@ -50,7 +50,6 @@ class CoveredClaim:
 
     @property
     def kind(self) -> ClaimKind:
-        """What kind of claim it is."""
         return self.target.kind
 
 
@@ -65,15 +64,10 @@ class Coverage:
 
 
 def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> Coverage:
-    """Gives each claim one mention of the response, or a part of one.
+    """Gives each claim one mention of the response, or a part of one; `targets` are from left to right.
 
     Of several mentions with its answer a claim takes the one that its question fits best, by the words that
     both share, and of equal ones the leftmost; if the best one is already covered, the claim covers nothing.
-
-    Args:
-        response: What is audited.
-        targets: What must be checked in it, from left to right, composite mentions whole.
-        claims: The Proposer's claims.
     """
     free = _Free(response, targets)
     covered = [one for claim in claims if (one := free.take(claim)) is not None]
@@ -85,12 +79,7 @@ def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> 
 
 
 def with_lookup(coverage: Coverage, looked_up: Sequence[ClaimVerdict]) -> Coverage:
-    """The coverage with what a lookup in the documents refutes, beside the claims about it.
-
-    Args:
-        coverage: Of a response.
-        looked_up: The claims of `reward.lexical.lexical_audit` on the same response.
-    """
+    """The coverage with what `reward.lexical.lexical_audit` refutes, beside the claims about it."""
     refuted = [one for one in looked_up if one.state is not ClaimState.SUPPORTED]
     claims = tuple(
         replace(one, refuted=next((found for found in refuted if _is_about(one.claim, found)), None))
@@ -116,12 +105,12 @@ def blind_rounds(claims: Sequence[CoveredClaim]) -> list[list[CoveredClaim]]:
     """
     rounds: list[list[CoveredClaim]] = []
     for claim in claims:
-        fitting = (members for members in rounds if all(_is_blind(claim, other) for other in members))
-        members = next(fitting, None)
-        if members is None:
-            rounds.append([claim])
+        for members in rounds:
+            if all(_is_blind(claim, other) for other in members):
+                members.append(claim)
+                break
         else:
-            members.append(claim)
+            rounds.append([claim])
     return rounds
 
 
@@ -220,7 +209,7 @@ class _Free:
         after = _stems(self._response[target.end : high])
         own_words = dict.fromkeys(
             _stems(self._response[target.start : target.end]), 0
-        )  # "euros" of "466 euros"
+        )  # "euros" of "9 euros"
         sides = sorted((place, word) for side in (before, after) for place, word in enumerate(side))
         near = {word: place for place, word in reversed(sides)} | own_words
         own = near.keys() - _STOP

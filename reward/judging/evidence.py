@@ -31,14 +31,7 @@ def place_evidence(
     where the document itself says what the voter answered is preferred to the first one, and is the only one
     that counts when evidence is required. That an answer without it counts against the claim, and not as an
     unreadable vote, matters in training: an unreadable vote leaves the answer unscored, and a Checker that
-    invents evidence would shield the Solver.
-
-    Args:
-        answer: A vote.
-        kind: The kind of the claim.
-        mention: What the voter answered, in the terms of the claim.
-        within: The documents.
-        required: Whether an answer without evidence is none.
+    invents evidence would shield the Solver. `mention` is what the voter answered, in the terms of the claim.
     """
     first: DocumentSpan | None = None
     for text, span in _places(answer.evidence, within):
