@@ -56,7 +56,6 @@ class RatingsCheck(Check):
         return find_ratings(self.query.documents)
 
     def find(self, number: Number) -> Found | None:
-        """As `Check.find`."""
         if not self._ratings:
             return None
         found = _review_count(self.response, number, self._ratings)

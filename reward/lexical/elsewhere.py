@@ -40,12 +40,7 @@ class Elsewhere:
         self._clauses = Clauses(response, targets)
 
     def says_of_another(self, target: Target, place: Place[Any]) -> str:
-        """Whom the documents say a mention of; empty if it may be whom the response means.
-
-        Args:
-            target: A mention of the response.
-            place: Where a document holds it.
-        """
+        """Whom the documents say a mention of; empty if it may be whom the response means."""
         if not 2 <= len(self._documents) <= _MOST_DOCUMENTS or target.kind.name == "name":
             return ""
         if self._clauses.subject(target) is None:
