@@ -89,13 +89,9 @@ class Pool(Generic[_E]):
         max_retries: int = 0,
         most: int | None = None,
     ) -> _T:
-        """The answer of the first engine that gives one.
+        """The answer of the first engine that gives one, within `timeout_s`.
 
-        Args:
-            send: Asks one engine.
-            timeout_s: For everything.
-            max_retries: Further rounds after the first.
-            most: Engines that are asked at most, whatever the rounds.
+        It takes up to `max_retries` rounds after the first, and asks `most` engines at most in all of them.
 
         Raises:
             SamplerError: the request's own failure, or with the reason of the last engine when all failed.
@@ -149,7 +145,6 @@ class Pool(Generic[_E]):
         *,
         is_last: bool,
     ) -> _T:
-        """What an engine answers."""
         engine.num_requests += 1
         try:
             async with asyncio.timeout(share_s):
