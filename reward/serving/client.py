@@ -186,8 +186,8 @@ class RewardClient:
             line = f"reward server {base_url} cannot be reached ({_text_of(error)}); {_UNREACHED_FIX}"
             raise RewardServerError(line) from error
         if found.status_code != 200:
-            detail = _detail_of(found)
-            raise RewardServerError(f"reward server {base_url} is not ready: {detail}; see the server's log")
+            line = f"reward server {base_url} is not ready: {_detail_of(found)}; {_OTHER_FIX}"
+            raise RewardServerError(line)
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -212,18 +212,18 @@ class RewardClient:
     async def _attempt(self, base_url: str, body: bytes, request_id: str) -> AuditResult:
         """What a server answers; its errors name it and the request."""
         nonce = new_nonce()
-        headers = {
-            "Content-Type": "application/json",
-            REQUEST_ID_HEADER: request_id,
-            NONCE_HEADER: nonce,
-        }
+        headers = {"Content-Type": "application/json", REQUEST_ID_HEADER: request_id, NONCE_HEADER: nonce}
         try:
             answer = await self._traced(base_url, body, headers)
             if answer.status_code != 200:
                 raise _error_of(answer)
             if self._signing_key is not None:
                 _verify(self._signing_key, body, answer, nonce)
-            return _result_of(answer)
+            try:
+                return AuditResult.model_validate_json(answer.content)
+            except ValidationError as error:
+                line = f"its answer is no verdict ({error.error_count()} problems); {_VERSION_FIX}"
+                raise RewardServerError(line) from error
         except RewardServerError as error:
             error.args = (f"reward server {base_url} {error} (request {request_id})",)
             raise
@@ -349,14 +349,6 @@ def _verify(key: str, body: bytes, answer: httpx.Response, nonce: str) -> None:
     if fault := fault_of(answer.headers.get(SIGNATURE_HEADER), expected):
         fix = f"give both sides the same signing key, and {_STRANGER_FIX}"
         raise UntrustedAnswer(f"cannot be trusted: {fault}; {fix}")
-
-
-def _result_of(answer: httpx.Response) -> AuditResult:
-    try:
-        return AuditResult.model_validate_json(answer.content)
-    except ValidationError as error:
-        line = f"its answer is no verdict ({error.error_count()} problems); {_VERSION_FIX}"
-        raise RewardServerError(line) from error
 
 
 def _text_of(error: Exception) -> str:

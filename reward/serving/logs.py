@@ -153,28 +153,19 @@ class AuditLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(_open(path))
         except OSError as error:
-            raise ValueError(
-                f"audit_log: cannot write {path} ({error.strerror}); use another file"
-            ) from error
+            line = f"audit_log: cannot write {path} ({error.strerror}); use another file"
+            raise ValueError(line) from error
 
     def write(
         self,
         verdict: Verdict,
-        *,
-        response: str,
         documents: Sequence[Document],
+        response: str,
+        *,
         seconds: float,
         shared: bool = False,
     ) -> None:
-        """Writes the line of the request at hand.
-
-        Args:
-            verdict: What was answered.
-            response: What was audited.
-            documents: What it was held to.
-            seconds: How long the request waited.
-            shared: Whether the verdict was another request's work that this one joined.
-        """
+        """Writes the line of the request at hand; `shared` is the work of another, which this one joined."""
         if self._path is None:
             return
         asked = current_caller()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -68,12 +69,14 @@ class AuditMetrics:
         self.certificates_read = self._counter(
             "march_certificates_read", "Changed TLS files, taken or refused", "result"
         )
-        self._seconds = self._histogram("march_audit_seconds", "An audit from its acceptance to its end")
-        self.wait = self._histogram("march_audit_wait_seconds", "An audit's wait for a place")
-        self._stage = self._histogram("march_stage_seconds", "One request to the sampler", "stage")
-        self.in_flight = self._gauge("march_audits_in_flight", "Audits that have a place")
-        self.waiting = self._gauge("march_audits_waiting", "Audits that wait for a place")
-        self.weights_version = self._gauge("march_weights_version", "Of the policy in training; else NaN")
+        histogram = partial(Histogram, buckets=_SECONDS, registry=self.registry)
+        self._seconds = histogram("march_audit_seconds", "An audit from its acceptance to its end")
+        self.wait = histogram("march_audit_wait_seconds", "An audit's wait for a place")
+        self._stage = histogram("march_stage_seconds", "One request to the sampler", ["stage"])
+        gauge = partial(Gauge, registry=self.registry)
+        self.in_flight = gauge("march_audits_in_flight", "Audits that have a place")
+        self.waiting = gauge("march_audits_waiting", "Audits that wait for a place")
+        self.weights_version = gauge("march_weights_version", "Of the policy in training; else NaN")
         self.weights_version.set(math.nan)
         self._begin_at_zero()
 
@@ -138,9 +141,3 @@ class AuditMetrics:
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, registry=self.registry)
-
-    def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(name, text, registry=self.registry)
-
-    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
-        return Histogram(name, text, labels, buckets=_SECONDS, registry=self.registry)

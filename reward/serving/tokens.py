@@ -72,18 +72,18 @@ def digest(token: str) -> bytes:
     return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
 
 
-def read_token(variable: str = TOKEN_ENV) -> str:
+def read_token() -> str:
     """The token from the environment.
 
     Raises:
         ValueError: it is missing or too short.
     """
-    token = os.environ.get(variable, "").strip()
+    token = os.environ.get(TOKEN_ENV, "").strip()
     if len(token) < MIN_TOKEN_CHARS:
         found = f"has {len(token)} characters" if token else "is not set"
         raise ValueError(
-            f"the environment variable {variable} {found}; set at least {MIN_TOKEN_CHARS} characters, "
-            f'e.g. export {variable}="$(openssl rand -hex 24)"'
+            f"the environment variable {TOKEN_ENV} {found}; set at least {MIN_TOKEN_CHARS} characters, "
+            f'e.g. export {TOKEN_ENV}="$(openssl rand -hex 24)"'
         )
     return token
 
