@@ -28,14 +28,8 @@ def render_page(
     script: str | None = None,
     **content: object,
 ) -> str:
-    """Returns a page.
-
-    Args:
-        template: Name of its template.
-        folder: Where the template is, if not among those of the audit.
-        style: Rules to add to `report.css`.
-        script: In place of `report.js`.
-        **content: What the template shows.
+    """Returns a page; its template may be in a folder of its own, its style adds to `report.css`, and its
+    script replaces `report.js`.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 

@@ -63,11 +63,8 @@ class Output:
     def __init__(self, path: Path, file: BinaryIO, digests: Mapping[str, str], settings_sha256: str) -> None:
         """Reads what earlier runs wrote and cuts off a torn last line.
 
-        Args:
-            path: The file.
-            file: The same, opened to append to.
-            digests: Digest of each row that it may hold, by id, in the order of the input.
-            settings_sha256: Digest of the settings that its verdicts must have.
+        `file` is `path`, opened to append to; `digests` are those of the rows that it may hold, by id, in the
+        order of the input.
 
         Raises:
             ValueError: it holds something else, or rows of another input or other settings.

@@ -214,10 +214,8 @@ def _agreement(human: Mapping[str, Human], *, wide: bool) -> Table:
     for target in Target:
         for group, found in human.items():
             one, alarms = found.targets[target], found.false_alarms
-            marked, refuted = (
-                one.true_positives + one.false_negatives,
-                one.true_positives + one.false_positives,
-            )
+            marked = one.true_positives + one.false_negatives
+            refuted = one.true_positives + one.false_positives
             table.add_row(
                 f"{target} {group}",
                 *(f"{count:,}" for count in ((one.n, marked, refuted) if wide else (one.n,))),
