@@ -41,8 +41,6 @@ _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL
 _LAST_EXPORT_S = 2.0
 
 Attributes = Mapping[str, str | int | float | bool]
-
-
 _W3C = TraceContextTextMapPropagator()
 _NOTHING = nullcontext(INVALID_SPAN)
 _tracer: Tracer | None = None
