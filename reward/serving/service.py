@@ -36,7 +36,7 @@ from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
 from reward.samplers.special import count_special
 from reward.serving.admission import Admission
 from reward.serving.config import ServerConfig
-from reward.serving.errors import RETRIES, Refused, Retry
+from reward.serving.errors import TRIED_AGAIN, Refused
 from reward.serving.logs import AuditLog, current_caller
 from reward.serving.metrics import AuditMetrics
 from reward.types import AuditResult, Outcome, RagQuery, Verdict
@@ -205,7 +205,7 @@ class AuditService:
             async with asyncio.timeout_at(asked.ends) as deadline, self.admission.slot():
                 self.metrics.wait.observe(time.perf_counter() - start)
                 result = await self._audit(asked)
-                if RETRIES.get(result.verdict.reason) is Retry.AT_ONCE:
+                if result.verdict.reason in TRIED_AGAIN:
                     self.metrics.retried.inc()
                     await asyncio.sleep(_RETRY_PAUSE_S)
                     result = await self._audit(asked)
