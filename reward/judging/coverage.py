@@ -12,7 +12,7 @@ of the members" nor that of "12 families came".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -75,7 +75,8 @@ def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> 
         CoveredClaim(one.claim.model_copy(update={"index": index}), one.target)
         for index, one in enumerate(covered, start=1)
     )
-    return Coverage(numbered, tuple(free.spans()), len(claims) - len(covered))
+    uncovered = tuple(Span(start=start, end=end) for start, end in sorted(free.atoms))
+    return Coverage(numbered, uncovered, len(claims) - len(covered))
 
 
 def with_lookup(coverage: Coverage, looked_up: Sequence[ClaimVerdict]) -> Coverage:
@@ -128,7 +129,7 @@ class _Free:
     def __init__(self, response: str, targets: Sequence[Target]) -> None:
         self._response = response
         self._words = content_words(response)
-        self._atoms = {place for target in targets for place in target.places}
+        self.atoms = {place for target in targets for place in target.places}
         together = [one for target in targets for one in [target, *target.parts]]
         unique = {(one.kind.name, one.start, one.end): one for one in together}
         self._targets = sorted(unique.values(), key=lambda one: (one.start, -one.end))
@@ -152,7 +153,7 @@ class _Free:
         taken = next(filter(self._is_free, fitting), None)
         if taken is None:
             return None
-        self._atoms -= set(taken.places)
+        self.atoms -= set(taken.places)
         span = Span(start=taken.start, end=taken.end)
         return CoveredClaim(claim.model_copy(update={"span": span, "kind": taken.kind.name}), taken)
 
@@ -167,10 +168,6 @@ class _Free:
             return False
         return any(fit(name, one) for name in asked for one in self._clauses.names)
 
-    def spans(self) -> Iterator[Span]:
-        """Where the atoms stand that are left, from left to right."""
-        return (Span(start=start, end=end) for start, end in sorted(self._atoms))
-
     def _with_answer(self, answer: str) -> list[Target]:
         """The mentions that a bracket names, the free ones first; kept, as claims may share a bracket."""
         if answer not in self._named:
@@ -183,7 +180,7 @@ class _Free:
         return sorted(self._named[answer], key=lambda one: not self._is_free(one))[:_MOST_COMPARED]
 
     def _is_free(self, target: Target) -> bool:
-        return all(place in self._atoms for place in target.places)
+        return self.atoms.issuperset(target.places)
 
     def _of_subject(self, question: str, fitting: Sequence[Target]) -> list[Target]:
         """Of several mentions with one answer those that a question is about, the likeliest first.
