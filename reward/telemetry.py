@@ -113,7 +113,6 @@ def stop() -> None:
 
 
 def is_on() -> bool:
-    """Whether spans are made."""
     return _tracer is not None
 
 
@@ -172,7 +171,6 @@ def current() -> SpanContext | None:
 
 
 def link(other: SpanContext | None) -> None:
-    """Links the span around the caller to another one."""
     if other is not None:
         trace.get_current_span().add_link(other)
 

@@ -93,7 +93,6 @@ def _are_relatives(other: Name, name: Name) -> bool:
 
 
 def _hold(document: Document, names: Sequence[Name]) -> bool:
-    """Whether a document holds one of some names."""
     return any(index_names(text).find(name) for text in _texts(document) for name in names)
 
 

@@ -84,7 +84,6 @@ def read_earlier(path: Path) -> Earlier:
 
 
 def compare(earlier: Earlier, rows: Iterable[tuple[AuditRow, AuditedRow]]) -> Comparison:
-    """Compares an audit with an earlier one, in one pass over its rows."""
     before = Counter(row.outcome for row in earlier.rows.values())
     after: Counter[Outcome] = Counter()
     seen: Counter[str] = Counter()

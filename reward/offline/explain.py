@@ -132,7 +132,6 @@ def _vote(row: AuditRow, number: int, answer: Answer | None) -> Iterator[Rendera
 
 
 def _in_document(row: AuditRow, at: DocumentSpan, evidence: str) -> Text:
-    """The evidence in its document, with what is around it."""
     document = next((one for one in row.query.documents if one.id == at.document), None)
     if document is None:
         return Text(f"document {at.document!r} is not among the documents", style="yellow")

@@ -77,7 +77,6 @@ def _asset(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """A Content Security Policy that allows this style and this script."""
     allowed = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script))
     style_digest, script_digest = allowed
     return (

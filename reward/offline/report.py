@@ -46,12 +46,10 @@ class ReportRow:
 
     @property
     def group(self) -> str:
-        """The task type that the page filters by."""
         return self.row.task_type or OVERALL
 
     @property
     def kinds(self) -> str:
-        """The kinds of the claims, each once."""
         return " ".join(dict.fromkeys(found.claim.kind for found in self.verdict.claims))
 
     @property
@@ -84,7 +82,6 @@ def render_report(summary: Summary, rows: Iterable[tuple[AuditRow, Verdict]]) ->
 
 
 def report_row(row: AuditRow, verdict: Verdict) -> ReportRow:
-    """Prepares one answer."""
     pieces = segment(row.response, response_marks(row, verdict))
     return ReportRow(anchor(verdict.id), row, verdict, pieces, marked(row, Target.PLAIN))
 

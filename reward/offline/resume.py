@@ -86,7 +86,6 @@ class Output:
         return self._lines.keys() - (self._unscored if retry_unscored else set())
 
     def append(self, row: AuditRow, verdict: Verdict) -> None:
-        """Writes the verdict on a row."""
         line = AuditedRow.line(verdict, row.digest, self._settings_sha256)
         self._file.write(line)
         self._file.flush()

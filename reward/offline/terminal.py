@@ -59,7 +59,6 @@ def print_summary(summary: Summary, console: Console) -> None:
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Prints what changed since another audit."""
     table = plain_table(f"Compared with {comparison.name}", "outcome", "before", "now", "change")
     for outcome in Outcome:
         before, after = comparison.before[outcome], comparison.after[outcome]
@@ -73,7 +72,6 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 
 def print_review(found: ReviewFigures, console: Console) -> None:
-    """Prints how an audit agrees with a person, and where it does not."""
     table = plain_table("Audit and person", "audit", *HumanAnswer)
     for state, humans in found.confusion.items():
         if any(humans.values()):
@@ -137,12 +135,10 @@ def spoken(name: str) -> str:
 
 
 def styled(name: Outcome | ClaimState, extra: str = "") -> Text:
-    """An outcome or a state in its colour."""
     return Text(name if isinstance(name, Outcome) else spoken(name), style=f"{extra} {STYLES[name]}".strip())
 
 
 def indented(text: Text, columns: int = 2) -> Padding:
-    """A text with a margin on its left."""
     return Padding(text, (0, 0, 0, columns))
 
 

@@ -84,7 +84,6 @@ class RayEngineSampler:
             return (await self._snapshot(training))[1]
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Tokens of a prompt."""
         return len(prompt_token_ids(self._tokenizer, messages))
 
     async def ready(self) -> None:

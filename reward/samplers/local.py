@@ -55,7 +55,6 @@ class LocalEngineSampler:
 
     @property
     def model(self) -> str:
-        """The model's folder or name."""
         return self._config.model
 
     async def sample(
@@ -66,7 +65,6 @@ class LocalEngineSampler:
         settings: SamplingSettings,
         pattern: str | None = None,
     ) -> SampleGroup:
-        """Returns `n` completions of one prompt."""
         prompt = prompt_token_ids(self._tokenizer, messages)
         engine = await self._started()
         max_model_len = int(engine.model_config.max_model_len)
@@ -93,7 +91,6 @@ class LocalEngineSampler:
             raise SamplerError("engine", f"vLLM died: {engine.dead_error}")
 
     async def close(self) -> None:
-        """Stops the engine, if it was started."""
         engine = await self._engine.forget_when_started()
         if engine is None:
             return

@@ -90,7 +90,6 @@ class OpenAISampler:
 
     @property
     def model(self) -> str:
-        """The model's name on the servers."""
         return self._config.model
 
     async def sample(
@@ -154,7 +153,6 @@ class OpenAISampler:
             raise SamplerError(found[-1].reason, "; ".join(failure.detail for failure in found))
 
     async def close(self) -> None:
-        """Closes the connections."""
         for engine in self._pool.engines:
             await engine.handle.client.close()
 

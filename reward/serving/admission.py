@@ -79,7 +79,6 @@ class Admission:
         self.num_admitted += 1
 
     def release(self, caller: str = "") -> None:
-        """Counts an audit that ended."""
         self.num_admitted -= 1
         self._of_callers[caller] -= 1
 

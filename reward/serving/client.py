@@ -190,7 +190,6 @@ class RewardClient:
             raise RewardServerError(line)
 
     async def close(self) -> None:
-        """Closes the connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:
@@ -278,16 +277,13 @@ class SyncRewardClient:
         self._stack.callback(self._portal.call, self._client.close)
 
     def audit(self, query: RagQuery, response: str, *, include_trajectories: bool = False) -> AuditResult:
-        """As `RewardClient.audit`."""
         asked = partial(self._client.audit, include_trajectories=include_trajectories)
         return self._portal.call(asked, query, response)
 
     def wait_ready(self, timeout_s: float) -> None:
-        """As `RewardClient.wait_ready`."""
         self._portal.call(self._client.wait_ready, timeout_s)
 
     def close(self) -> None:
-        """Closes the connections and ends the thread."""
         self._stack.close()
 
     def __enter__(self) -> Self:
@@ -352,5 +348,4 @@ def _verify(key: str, body: bytes, answer: httpx.Response, nonce: str) -> None:
 
 
 def _text_of(error: Exception) -> str:
-    """What an error says, or else its kind."""
     return str(error) or type(error).__name__

@@ -65,7 +65,6 @@ class Bounds(asyncio.Protocol):
         self._num_header_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Counts the connection, or refuses it."""
         is_full = len(self.connections) >= self.limits.max_connections
         super().connection_made(transport)
         if is_full:
@@ -95,12 +94,10 @@ class Bounds(asyncio.Protocol):
         self._watch_reader()
 
     def resume_writing(self) -> None:
-        """It reads again."""
         super().resume_writing()
         self._end_stall()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Ends the timers, then uvicorn's part."""
         self._end_wait()
         self._end_stall()
         super().connection_lost(exc)

@@ -79,7 +79,6 @@ def request_id_of(given: str | None) -> str:
 
 
 def new_request_id() -> str:
-    """A random id."""
     return uuid.uuid4().hex
 
 

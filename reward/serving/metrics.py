@@ -81,7 +81,6 @@ class AuditMetrics:
         self._begin_at_zero()
 
     def audit_ended(self, verdict: Verdict, *, seconds: float) -> None:
-        """Counts an audit that ended."""
         reason = verdict.reason if verdict.reason in _REASONS else "other"
         self._audits.labels(verdict.outcome.value, reason).inc()
         self._seconds.observe(seconds)

@@ -54,7 +54,6 @@ class AuditRoute(APIRoute):
     """A route whose endpoint takes a pydantic model `body` and returns a response."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The function that reads, asks the endpoint, and answers."""
         endpoint = self.endpoint
         assert self.body_field is not None
         model: type[BaseModel] = self.body_field.field_info.annotation  # type: ignore[assignment]
@@ -206,7 +205,6 @@ class Readiness:
 def add_status_routes(
     app: FastAPI, config: ServerConfig, service: AuditService, readiness: Readiness
 ) -> None:
-    """Adds the paths that say how the server is."""
     model = service.sampler.model if service.sampler else ""
 
     @app.get("/healthz")

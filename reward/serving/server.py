@@ -167,7 +167,6 @@ class DrainingServer(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to wait until the server is ready, where that has a limit."""
         await super().startup(sockets)
         if self._ready_within_s is not None and self.started:
             self._awaiting = asyncio.create_task(self._end_unless_ready(self._ready_within_s))
@@ -201,7 +200,6 @@ def _log_start(config: ServerConfig, host: str, port: int, *, is_passed: bool) -
 
 
 def _sampled(config: ServerConfig) -> str:
-    """What is sampled, for an error."""
     sampler = config.sampler
     urls = sampler.base_urls if isinstance(sampler, OpenAISamplerConfig) else ()
     where = f" at {', '.join(map(bare_url, urls))}" if urls else ""

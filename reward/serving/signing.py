@@ -60,7 +60,6 @@ def read_signing_key() -> str | None:
 
 
 def new_nonce() -> str:
-    """A client's fresh random text for one request."""
     return secrets.token_urlsafe(24)
 
 

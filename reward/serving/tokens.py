@@ -131,7 +131,6 @@ class Reloaded(Generic[_T]):
         self._value = read()
 
     def get(self) -> _T:
-        """The value of now."""
         if (state := self._state()) == self._seen:
             return self._value
         self._seen = state  # also when it is bad, so that it is logged once
