@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from reward.claims.day_names import FIRST_WORDS
 from reward.claims.kind import Target
@@ -19,10 +18,8 @@ from reward.claims.numbers.digits import VULGAR
 from reward.claims.numbers.starts import num_starts
 from reward.config import AuditConfig, RewardFunction
 from reward.judging.vote import Reason
+from reward.samplers import SamplerError
 from reward.types import ClaimState, ClaimVerdict, Document, Outcome, Provenance, RagQuery, Span, Verdict
-
-if TYPE_CHECKING:
-    from reward.samplers import SamplerError
 
 _DIGIT_RUN = re.compile(rf"[\d{''.join(VULGAR)}]+")
 _MOST_RUNS_A_CLAIM = 16  # a date with a time has seven; more than this is refused before numbers are read

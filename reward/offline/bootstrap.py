@@ -68,9 +68,7 @@ def summed(
 ) -> tuple[Counter[str], Mapping[str, float | None], Mapping[str, Interval | None]]:
     """The sums of clusters of named counts, the figures of these sums, and the intervals of the figures.
 
-    Args:
-        clusters: Counts of each cluster.
-        statistics: As for `bootstrap`, from counts by their names; a name that is missing counts 0.
+    `statistics` is as for `bootstrap`, from counts by their names; a name that is missing counts 0.
     """
     names = sorted(set().union(*clusters))
 

@@ -40,12 +40,7 @@ class Sampler(Protocol):
         ...
 
     async def sample(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int,
-        settings: SamplingSettings,
-        pattern: str | None = None,
+        self, messages: Sequence[Message], *, n: int, settings: SamplingSettings, pattern: str | None = None
     ) -> SampleGroup:
         """Returns `n` independent completions of one prompt, in one request.
 

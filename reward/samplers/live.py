@@ -57,12 +57,7 @@ class RayEngineSampler:
         return self._config.tokenizer
 
     async def sample(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int,
-        settings: SamplingSettings,
-        pattern: str | None = None,
+        self, messages: Sequence[Message], *, n: int, settings: SamplingSettings, pattern: str | None = None
     ) -> SampleGroup:
         """Returns `n` completions of one prompt by the engine with the fewest of our requests.
 

@@ -58,12 +58,7 @@ class LocalEngineSampler:
         return self._config.model
 
     async def sample(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int,
-        settings: SamplingSettings,
-        pattern: str | None = None,
+        self, messages: Sequence[Message], *, n: int, settings: SamplingSettings, pattern: str | None = None
     ) -> SampleGroup:
         prompt = prompt_token_ids(self._tokenizer, messages)
         engine = await self._started()

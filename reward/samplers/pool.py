@@ -65,11 +65,7 @@ class Pool(Generic[_E]):
     """
 
     def __init__(
-        self,
-        *,
-        cool_down_s: float,
-        named: Callable[[Exception, str], SamplerError | None],
-        silence: str = "",
+        self, *, cool_down_s: float, named: Callable[[Exception, str], SamplerError | None], silence: str = ""
     ) -> None:
         self.engines: tuple[Engine[_E], ...] = ()
         self._cool_down_s = cool_down_s
