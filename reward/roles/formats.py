@@ -113,8 +113,8 @@ def normal_question(question: str) -> str:
 def parse_answers(text: str, num_questions: int, *, complete: bool = True) -> list[Answer | None]:
     """Reads `1. Evidence: xxx [Answer: n]` items by their number.
 
-    Items with other numbers than those of the questions are ignored. Of a text that the sampler cut (it is not
-    `complete`), a last line without a closed bracket does not count.
+    Items with other numbers than those of the questions are ignored. Of a text that the sampler cut (not
+    `complete`) a last line without a closed bracket does not count.
 
     Returns:
         One entry a question: the answer; or None when it is missing or unreadable, or when its number was
