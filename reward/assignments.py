@@ -1,7 +1,5 @@
 """Settings as a tree of keys: a YAML file, and `--set dotted.key=value` over it, the value in YAML."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -17,8 +17,6 @@ say. Errors of programming, and cancellation, rise. Left out on purpose: time li
 caching, which belong to the server.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

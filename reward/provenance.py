@@ -4,8 +4,6 @@ A digest of the settings, a digest of the prompts, the model and the seed: a ver
 all of them the same, of the same response and documents, is the same verdict.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import json

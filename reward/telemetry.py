@@ -17,8 +17,6 @@ Attributes follow OpenTelemetry's conventions (`http.*`, `gen_ai.*`, `error.type
 Prompts, completions and the messages of errors are in no span.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os

@@ -5,8 +5,6 @@ is asked before the lookup. A new check is one file here, one line in `CHECKS` a
 `reward.config.CheckName`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from reward.checks.check import Check

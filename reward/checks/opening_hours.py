@@ -12,8 +12,6 @@ leaves out, or gives as 0:0-0:0, is a closed day. Tables whose hours never excee
 style; then both readings of a time count.
 """
 
-from __future__ import annotations
-
 import calendar
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -9,8 +9,6 @@ both speak of one subject: "How many people came?" covers the 12 of "12 people c
 of the members" nor that of "12 families came".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ counts is the document's own number, name or date at that place: "raised 466" is
 "raised 466 million".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, product

@@ -16,8 +16,6 @@ is whatever the documents do not count. What a text asks for, and what a number 
 `reward.claims.numbers.things` tells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reward.claims import kinds_for, targets_of

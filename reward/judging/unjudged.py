@@ -6,8 +6,6 @@ Both have no reward unless a setting gives them one, and each has its own reason
 one of them can be seen.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -35,8 +35,6 @@ see `reward.judging.unjudged`. The reward is the paper's zero-tolerance reward (
 reward of its ablation (section 3.4): minus the share of unsupported claims.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

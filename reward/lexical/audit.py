@@ -15,8 +15,6 @@ Four questions are asked of each mention of a response, in this order:
 A check can say CONTRADICTED, with what the documents give instead; the others say NOT_IN_DOCUMENTS.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import partial

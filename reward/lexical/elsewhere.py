@@ -12,8 +12,6 @@ than 32 none are, since each mention asks all of them. A mention is said of anot
 4. No document holds both names: it could say that they are one ("Moira Strachan, writing as M. E. Ridley").
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any

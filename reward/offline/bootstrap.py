@@ -6,8 +6,6 @@ statistic is worked out from the sums of a resample. The counts of a cluster are
 by side, so that a resample is one `sum`.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -6,8 +6,6 @@ resamples sources (`reward/offline/bootstrap.py`). A test that takes rows as ind
 would be too sure where several answers are about one source.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

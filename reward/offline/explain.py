@@ -4,8 +4,6 @@ The response with its numbers coloured, then each claim with its question, votes
 it is in its document, then what no claim covers, what was not read, the judgement, and what made it.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path

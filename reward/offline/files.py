@@ -1,7 +1,5 @@
 """Files that a command writes: by one writer at a time, whole or not at all."""
 
-from __future__ import annotations
-
 import fcntl
 import filecmp
 import hashlib

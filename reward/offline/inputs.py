@@ -17,8 +17,6 @@ JSON or nested in a Parquet file. Other columns are ignored. A CSV file is UTF-8
 commas, semicolons or tabs, with quotes doubled inside quotes.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

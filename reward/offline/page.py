@@ -5,8 +5,6 @@ Security Policy allows its own style and script by their digests: whatever an an
 is shown as text. `parts.html` holds what several pages show, `report.css` and `report.js` serve them all.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Mapping

@@ -17,8 +17,6 @@ copies without the field keep all. `agreement.py` says when marks are about a nu
 Data2txt's documents have tables of hours and fields of stars: `CHECKS` is for the audit without a model.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -11,8 +11,6 @@ The page is safe to open (`reward/offline/page.py`) and depends on the audit alo
 the same bytes. It shows the worst rows first, and says how many it leaves out.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ made from the same row with the same settings; one that could not be scored is k
 it. When every row has its verdict, the lines are put in the order of the input, by rename.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -8,8 +8,6 @@ but leave a key alone. No cell can run as a formula: one that begins with a sign
 formula begins with an apostrophe instead (OWASP, "CSV Injection").
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

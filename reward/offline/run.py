@@ -9,8 +9,6 @@ changes nothing when all is done (`reward/offline/resume.py`). Without a model e
 documents (`reward/lexical/`); with one, the model proposes, checks and votes (`reward/auditor.py`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import time

@@ -1,7 +1,5 @@
 """What a person reads in the terminal after an audit, a comparison or a review."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD

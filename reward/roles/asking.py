@@ -7,8 +7,6 @@ what people see and nobody checks. Only tokens' text is cut: the turn's token id
 trained.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ response nor a claim. Documents that are too long for one prompt are read in par
 parts, and finds the evidence.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace

@@ -15,8 +15,6 @@ repeats only, which vLLM's grammar engines compile; the parser stays strict, sin
 constrains.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

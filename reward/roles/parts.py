@@ -5,8 +5,6 @@ paragraph, else of a sentence, else between two words; never inside a word, so n
 part has room for is given back as unread, and the verdict lists it: nothing is cut silently.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A question that gives its answer away is not asked, and what it asks about stays uncovered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

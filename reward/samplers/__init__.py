@@ -4,8 +4,6 @@ A `Sampler` turns chat messages into completions and raises `SamplerError` for a
 never returns a made-up or empty stand-in: whatever fails must reach the audit as a failure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 

@@ -10,8 +10,6 @@ cannot do ("CPU Generator does not use offset"): the whole engine ends. So promp
 torch, transformers and vLLM are imported inside functions: the light core does without them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import uuid

@@ -8,8 +8,6 @@ audits, only without trajectories. Each request bears an id of its own, and vLLM
 that names another one is an error.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import logging

@@ -10,8 +10,6 @@ that hangs must leave time for the others, so each gets an equal share of what i
 An engine is a server's address or an actor's id. The caller says how one is asked and its errors are named.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random

@@ -3,8 +3,6 @@
 vLLM's own error for a missing library comes out of another process, so it is looked for before the start.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Ids are exact on both sides, because trajectories are trained on: `prompt_token_
 and `token_ids` is what it sampled, the end token included. Only the text leaves special tokens out.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

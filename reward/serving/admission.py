@@ -4,8 +4,6 @@
 at once. A caller, by the name of its token, has a quota of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections import Counter

@@ -16,8 +16,6 @@ With several servers each content has its own, so equal contents that are asked 
 which gives them one audit (service.py).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib

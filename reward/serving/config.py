@@ -4,8 +4,6 @@ A request of `/v1/audit` may override settings of the audit itself: never prompt
 limits on length. The trainer's `/get_reward` takes no overrides, so a training's reward has one meaning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal

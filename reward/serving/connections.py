@@ -17,8 +17,6 @@ client needs that: it gives a sample up after five failures a second apart, but 
 `infra/systemd/` holds the units.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

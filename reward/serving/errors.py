@@ -8,8 +8,6 @@ Code raises `Refused`, `Unscored` or `InvalidRequest`; `reply_of` turns them int
 requests (middleware.py) and for entries of a batch (routes.py).
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

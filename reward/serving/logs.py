@@ -14,8 +14,6 @@ stops no audit: lost lines are counted, and the process's log says once when tha
 ends.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

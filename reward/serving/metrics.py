@@ -3,8 +3,6 @@
 `infra/monitoring/` holds alerts and a dashboard over these names, and a test that they exist.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ is there: FastAPI would parse it into Python's objects first and validate an ans
 Its signatures stay: they are the API's description.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

@@ -27,8 +27,6 @@ with 0. A second signal ends it at once. A socket that a supervisor holds is clo
 that come now wait in its backlog for the next process; those accepted until then are answered.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

@@ -10,8 +10,6 @@ once more; what still fails is UNSCORED, never a number. It is cancelled when th
 it has gone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -20,8 +20,6 @@ is none to any other, not even to the same question asked again, so no clock is 
 Error answers are not signed: they carry no number, and the worst they do is an answer without a reward.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

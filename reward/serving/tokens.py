@@ -16,8 +16,6 @@ which knows only a URL, can carry it in `http://march:TOKEN@host:port/get_reward
 time and never logged; its name is what the logs know.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

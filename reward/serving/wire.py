@@ -6,8 +6,6 @@ set holds, here the JSON of a `RagQuery`. It takes `rewards` as a scalar and mak
 which must always have the same keys. Several samples in one request get lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Self, TypeVar
 
