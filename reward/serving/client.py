@@ -27,21 +27,10 @@ from functools import partial
 from typing import Any, Self
 
 import httpx
+import tenacity
 from anyio.from_thread import start_blocking_portal
 from opentelemetry.trace import SpanKind
 from pydantic import ValidationError
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    retry_if_not_exception_type,
-    stop_after_attempt,
-    stop_after_delay,
-    stop_before_delay,
-    wait_exponential,
-    wait_fixed,
-    wait_random,
-)
 
 from reward import telemetry
 from reward.config import bare_url
@@ -155,9 +144,10 @@ class RewardClient:
             RewardServerError: no verdict came after all attempts.
         """
         request = AuditRequest(query=query, response=response, include_trajectories=include_trajectories)
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(PassingError) & retry_if_not_exception_type(OutOfTime),
-            stop=stop_after_attempt(self._attempts) & stop_after_delay(self._patience_s),
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(PassingError)
+            & tenacity.retry_if_not_exception_type(OutOfTime),
+            stop=tenacity.stop_after_attempt(self._attempts) & tenacity.stop_after_delay(self._patience_s),
             wait=_pause_s,
             reraise=True,
         )
@@ -169,10 +159,10 @@ class RewardClient:
         Raises:
             RewardServerError: one is not ready, or cannot be reached, after `timeout_s`.
         """
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(RewardServerError),
-            stop=stop_before_delay(timeout_s),
-            wait=wait_fixed(_READY_PAUSE_S),
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(RewardServerError),
+            stop=tenacity.stop_before_delay(timeout_s),
+            wait=tenacity.wait_fixed(_READY_PAUSE_S),
             reraise=True,
         )
         await asyncio.gather(*(retrying(self._ready, base_url) for base_url in self._base_urls))
@@ -299,12 +289,12 @@ def ranked(base_urls: Sequence[str], content: bytes) -> list[str]:
     return sorted(base_urls, key=lambda url: hashlib.sha256(url.encode() + content).digest())
 
 
-def _pause_s(state: RetryCallState) -> float:
+def _pause_s(state: tenacity.RetryCallState) -> float:
     """A growing pause, or a longer one that the server asked for; random, so that not all come at once."""
     error = state.outcome.exception() if state.outcome else None
     asked_s = error.retry_after_s if isinstance(error, PassingError) else 0
-    growing_s = wait_exponential(multiplier=_FIRST_WAIT_S, max=10)(state)
-    return max(growing_s, asked_s) + wait_random(0, max(_FIRST_WAIT_S, asked_s / 2))(state)
+    growing_s = tenacity.wait_exponential(multiplier=_FIRST_WAIT_S, max=10)(state)
+    return max(growing_s, asked_s) + tenacity.wait_random(0, max(_FIRST_WAIT_S, asked_s / 2))(state)
 
 
 def _verification(base_urls: Sequence[str], tls: ssl.SSLContext | None) -> ssl.SSLContext | bool:
