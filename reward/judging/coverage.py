@@ -202,9 +202,8 @@ class _Free:
         low, high = sentence_span(self._response, target.start, target.end, reach=_REACH)
         before = _stems(self._response[low : target.start])[::-1]
         after = _stems(self._response[target.end : high])
-        own_words = dict.fromkeys(
-            _stems(self._response[target.start : target.end]), 0
-        )  # "euros" of "9 euros"
+        mentioned = self._response[target.start : target.end]
+        own_words = dict.fromkeys(_stems(mentioned), 0)  # "euros" of "466 euros"
         sides = sorted((place, word) for side in (before, after) for place, word in enumerate(side))
         near = {word: place for place, word in reversed(sides)} | own_words
         own = near.keys() - _STOP
