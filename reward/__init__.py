@@ -11,8 +11,6 @@ training stack.
     print(asyncio.run(audit(query, "60 people came.")).verdict.outcome)  # REFUTED, without any model
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING
 

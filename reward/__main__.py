@@ -1,7 +1,5 @@
 """`python -m reward CONFIG.json`: the reward server from a file, as a trainer starts it beside itself."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Settings as a tree of keys: a YAML file, and `--set dotted.key=value` over it, the value in YAML."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,10 +8,7 @@ from typing import Any
 def read_settings(file: Path, *, see: str, named: str | None = None) -> dict[str, Any]:
     """Reads a YAML file that holds a mapping of keys.
 
-    Args:
-        file: Which.
-        see: What describes its keys.
-        named: The option or key that names the file, for messages.
+    Messages name what describes its keys (`see`), and the option or key that names the file (`named`).
 
     Raises:
         FileNotFoundError: there is no such file.

@@ -17,8 +17,6 @@ say. Errors of programming, and cancellation, rise. Left out on purpose: time li
 caching, which belong to the server.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,22 +42,13 @@ from reward.judging.unjudged import (
 from reward.judging.vote import Reason, judge
 from reward.lexical import lexical_audit
 from reward.roles.asking import Means, Observer, answer_of, answer_start, moved
-from reward.roles.checker import (
-    Round,
-    ask_voters,
-    claim_verdicts,
-    gathered,
-    trajectories,
-    unread_spans,
-)
+from reward.roles.checker import Round, ask_voters, claim_verdicts, gathered, trajectories
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.roles.proposer import Proposal, propose
 from reward.samplers import Sampler, SamplerError
 from reward.types import AuditResult, Outcome, RagQuery, Verdict
 
 DEFAULT_CONFIG: Final = AuditConfig()
-
-__all__ = ["audit", "audit_by_lookup", "recheck"]
 
 
 async def audit(
@@ -89,27 +78,20 @@ async def audit(
 
     Raises:
         ValueError: the prompts cannot be loaded.
-
-    Example:
-        query = RagQuery(id="1", query="How many came?", documents=(Document(id="a", text="50 came."),))
-        verdict = asyncio.run(audit(query, "60 people came.")).verdict  # REFUTED
     """
     if sampler is None:
         return AuditResult(verdict=audit_by_lookup(query, response, config))
     means = Means(sampler, prompts or _prompts(config.prompts), config, observer)
     result = await _by_model(query, response, means)
     # In a thread, since the numbers of all documents may be read.
-    verdict = await asyncio.to_thread(_decided, result.verdict, query, response, config)
+    answer = answer_of(response, config)
+    verdict = await asyncio.to_thread(decided_by_query, result.verdict, query, answer, config)
     return result if verdict is result.verdict else result.model_copy(update={"verdict": verdict})
 
 
 def audit_by_lookup(query: RagQuery, response: str, config: AuditConfig = DEFAULT_CONFIG) -> Verdict:
     """The audit without a model, as `audit` does it without a sampler; for threads."""
-    return _decided(lexical_audit(query, response, config), query, response, config)
-
-
-def _decided(verdict: Verdict, query: RagQuery, response: str, config: AuditConfig) -> Verdict:
-    """The verdict, or what the query itself says of the answer."""
+    verdict = lexical_audit(query, response, config)
     return decided_by_query(verdict, query, answer_of(response, config), config)
 
 
@@ -169,16 +151,8 @@ async def recheck(
 ) -> Verdict:
     """Puts the questions of an audit to another Checker: the same claims and documents, another consensus.
 
-    Args:
-        query: The query and its documents.
-        response: What was audited.
-        first: What that audit said; it must have claims.
-        sampler: The other Checker.
-        prompts: As for `audit`.
-        config: As for `audit`; that of the first audit, if the verdicts are to be compared.
-
-    Returns:
-        The verdict; UNSCORED where this Checker failed, whatever the first one said.
+    The verdict is UNSCORED where this Checker failed, whatever the first one said. To compare the two, give
+    the settings of the first audit.
 
     Raises:
         ValueError: `first` has no claims, or is about another response.
@@ -225,14 +199,10 @@ def _verdict(
     voted = [verdict for one in rounds for verdict in claim_verdicts(one, means.config, of_all=True)]
     voted.sort(key=lambda verdict: verdict.claim.index)
     claims = numbered([*voted, *coverage.refuted])
-    judgement = judge(
-        claims,
-        num_uncovered=len(coverage.uncovered),
-        config=means.config,
-        num_mentions=num_mentions,
-    )
-    groups = [group for one in rounds for group in one.groups] + [g for g in [proposal.group] if g]
-    versions = [group.weights_version for group in groups if group.weights_version is not None]
+    num_uncovered = len(coverage.uncovered)
+    judgement = judge(claims, num_uncovered=num_uncovered, config=means.config, num_mentions=num_mentions)
+    groups = [proposal.group, *(group for one in rounds for group in one.groups)]
+    versions = [one.weights_version for one in groups if one and one.weights_version is not None]
     return Verdict(
         id=query.id,
         **judgement._asdict(),
@@ -241,7 +211,7 @@ def _verdict(
         uncovered=coverage.uncovered,
         num_dropped_claims=coverage.num_dropped,
         num_malformed_claims=proposal.num_malformed,
-        unread=unread_spans(rounds),
+        unread=tuple(dict.fromkeys(span for one in rounds for span in one.unread)),
         num_voters=max(len(one.votes) for one in rounds),
         weights_version=min(versions, default=None),
         provenance=means.provenance,

@@ -1,7 +1,5 @@
 """Settings of the audit and of its samplers. A default is vetted; unknown keys are refused."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit, urlunsplit

@@ -1,7 +1,5 @@
 """How numbers and dates are usually written in a language, or in one of its countries."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,8 +4,6 @@ A digest of the settings, a digest of the prompts, the model and the seed: a ver
 all of them the same, of the same response and documents, is the same verdict.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import json
@@ -24,14 +22,7 @@ _SEED_MASK = 0x7FFF_FFFF
 def provenance_of(
     config: AuditConfig, *, auditor: Literal["lexical", "model"], prompt_digest: str = "", model: str = ""
 ) -> Provenance:
-    """The provenance of a verdict.
-
-    Args:
-        config: The audit's settings.
-        auditor: Who audited.
-        prompt_digest: `PromptSet.digest`, where prompts were used.
-        model: `Sampler.model`, where a model was asked.
-    """
+    """The provenance of a verdict; `prompt_digest` and `model` where a model was asked."""
     return Provenance(
         auditor=auditor,
         version=package_version(),
@@ -71,13 +62,8 @@ def seeded(
 ) -> SamplingSettings:
     """The settings with a seed of this request's own: other content, roles and attempts get other seeds.
 
-    Args:
-        settings: How the role is sampled; returned as they are when there is no seed. A seed of their own is
-            kept for the first attempt, and gives later attempts others, so that a retry is a fresh sample.
-        messages: The prompt.
-        seed: `AuditConfig.seed`.
-        role: Who is asked.
-        attempt: From 0; which request of the same prompt this is.
+    Without any seed they are returned as they are. A seed of their own is kept for the first attempt, whose
+    number is 0, and gives later ones others, so that a retry is a fresh sample.
     """
     if seed is None and (settings.seed is None or attempt == 0):
         return settings

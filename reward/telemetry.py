@@ -17,8 +17,6 @@ Attributes follow OpenTelemetry's conventions (`http.*`, `gen_ai.*`, `error.type
 Prompts, completions and the messages of errors are in no span.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os
@@ -41,8 +39,6 @@ _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL
 _LAST_EXPORT_S = 2.0
 
 Attributes = Mapping[str, str | int | float | bool]
-
-
 _W3C = TraceContextTextMapPropagator()
 _NOTHING = nullcontext(INVALID_SPAN)
 _tracer: Tracer | None = None
@@ -70,8 +66,7 @@ def start(service: str) -> None:
     They are batched in the background in a bounded queue; one that cannot be sent is lost, and no audit
     waits for it. Headers, timeouts, batches and sampling are set by OpenTelemetry's own variables.
 
-    Args:
-        service: Name of this part of the system, unless OTEL_SERVICE_NAME gives one.
+    OTEL_SERVICE_NAME, where it is set, is used in place of `service`.
 
     Raises:
         ValueError: it asks for what is not installed or not known; one line.
@@ -116,7 +111,6 @@ def stop() -> None:
 
 
 def is_on() -> bool:
-    """Whether spans are made."""
     return _tracer is not None
 
 
@@ -129,11 +123,7 @@ def span(
 ) -> AbstractContextManager[Span]:
     """A span around a block; an error that leaves the block gives it its status.
 
-    Args:
-        name: From a small set.
-        attributes: Known before it begins.
-        kind: Which side of a call it is.
-        context: What it continues; by default the span around it.
+    It continues `context`, by default the span around it.
     """
     return _NOTHING if _tracer is None else _recorded(_tracer, name, attributes, kind, context)
 
@@ -141,15 +131,7 @@ def span(
 def chat(
     model: str, settings: SamplingSettings, *, n: int, role: Role, attempt: int
 ) -> AbstractContextManager[Span]:
-    """A span around one request to a model, by OpenTelemetry's conventions for generative models.
-
-    Args:
-        model: What is sampled.
-        settings: How.
-        n: Completions that are asked for.
-        role: Who the model plays.
-        attempt: From 0; which request of this prompt it is.
-    """
+    """A span around one request to a model, by OpenTelemetry's conventions for generative models."""
     if _tracer is None:
         return _NOTHING
     attributes: dict[str, str | int | float] = {
@@ -187,7 +169,6 @@ def current() -> SpanContext | None:
 
 
 def link(other: SpanContext | None) -> None:
-    """Links the span around the caller to another one."""
     if other is not None:
         trace.get_current_span().add_link(other)
 

@@ -4,8 +4,6 @@ Every state is an enum and every failure has a name. The one invariant is enforc
 `Verdict` with outcome UNSCORED has no reward, and any other verdict has one (see `Verdict`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from enum import StrEnum
 from typing import Literal, Self

@@ -12,7 +12,7 @@ import pytest
 from reward.judging.vote import Reason
 from reward.samplers import SamplerError
 from reward.serving.client import RewardClient, RewardServerError
-from reward.serving.errors import RETRIES, Retry
+from reward.serving.errors import FINAL, TRIED_AGAIN
 from reward.serving.wire import ErrorReply
 from tests.role_server import DOCUMENT, LABEL, PROMPT, QUERY, RESPONSE, TOKEN, Start, start_servers  # noqa: F401
 
@@ -58,17 +58,8 @@ def test_one_final_failure_of_several_samples_is_final(start: Start) -> None:
     assert answer.status_code == 422 and answer.json()["reason"] == "response_too_long"
 
 
-def test_the_table_names_reasons_and_only_such_as_may_be_unscored() -> None:
-    assert set(RETRIES) <= set(Reason)
-    never = {reason for reason, retry in RETRIES.items() if retry is Retry.NEVER}
-    assert never >= {
-        Reason.RESPONSE_TOO_LONG,
-        Reason.DOCUMENTS_TOO_LONG,
-        Reason.INVALID_TEXT,
-        Reason.TOO_MANY_CLAIMS,
-        Reason.PROMPT_TOO_LONG,
-    }
-    assert not never & {Reason.DEADLINE, Reason.INTERNAL, Reason.TOO_FEW_VALID_VOTES}
+def test_final_reasons_are_none_that_another_try_can_change() -> None:
+    assert not set(FINAL) & {*TRIED_AGAIN, Reason.DEADLINE, Reason.INTERNAL, Reason.TOO_FEW_VALID_VOTES}
 
 
 def test_our_client_takes_a_422_as_final_at_once(start: Start) -> None:

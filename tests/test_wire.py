@@ -49,4 +49,4 @@ def test_a_missing_or_short_token_is_one_clear_line(
     if value is not None:
         monkeypatch.setenv("MARCH_REWARD_TOKEN", value)
     with pytest.raises(ValueError, match=f"MARCH_REWARD_TOKEN {words}"):
-        read_token("MARCH_REWARD_TOKEN")
+        read_token()

@@ -5,11 +5,9 @@ is asked before the lookup. A new check is one file here, one line in `CHECKS` a
 `reward.config.CheckName`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
-from reward.checks.check import Check, Found, OwnClaim
+from reward.checks.check import Check
 from reward.checks.opening_hours import OpeningHoursCheck
 from reward.checks.ratings import RatingsCheck
 from reward.checks.yes_no_fields import YesNoFieldsCheck
@@ -20,5 +18,3 @@ CHECKS: Mapping[CheckName, type[Check]] = {
     CheckName.RATINGS: RatingsCheck,
     CheckName.YES_NO_FIELDS: YesNoFieldsCheck,
 }
-
-__all__ = ["CHECKS", "Check", "Found", "OwnClaim"]

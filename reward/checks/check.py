@@ -1,7 +1,5 @@
 """What a check is, and what it finds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A set of days is a frozenset of ints, Monday being 0. Abbreviations count only w
 "Mon-Fri"), because "sat" and "sun" are words.
 """
 
-from __future__ import annotations
-
 import calendar
 import re
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ leaves out, or gives as 0:0-0:0, is a closed day. Tables whose hours never excee
 style; then both readings of a time count.
 """
 
-from __future__ import annotations
-
 import calendar
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -81,7 +79,6 @@ class OpeningHoursCheck(Check):
         return find_openings(self.response, self.numbers)
 
     def find(self, number: Number) -> Found | None:
-        """As `Check.find`."""
         if not self._tables:
             return None
         opening = next((opening for opening in self._openings if opening.number is number), None)
@@ -124,12 +121,7 @@ def find_timetables(documents: Sequence[Document]) -> list[Timetable]:
 
 
 def find_openings(response: str, numbers: Iterable[Number]) -> list[Opening]:
-    """The times of a response with the days that they are stated for.
-
-    Args:
-        response: The response.
-        numbers: Its numbers, from left to right.
-    """
+    """The times among a response's numbers, with the days that they are stated for."""
     times = [number for number in numbers if number.kind is Kind.TIME]
     if not times:
         return []
@@ -156,12 +148,7 @@ def find_openings(response: str, numbers: Iterable[Number]) -> list[Opening]:
 def agrees(opening: Opening, table: Timetable, others: Sequence[Opening]) -> Hours | None:
     """The hours of the table that a statement agrees with, or None.
 
-    A day that a narrower statement speaks of ("..., on Fridays until 10 pm") is left to that statement.
-
-    Args:
-        opening: The statement.
-        table: The hours.
-        others: All statements of the same response.
+    A day of which a narrower one of the `others` speaks ("..., on Fridays until 10 pm") is left to that one.
     """
     if opening.days is None:
         return next((h for day in table.days.values() for h in day if _fits(opening, h)), None)

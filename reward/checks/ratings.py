@@ -6,8 +6,6 @@ same. The number of reviews is that of the ratings in the document; data that sh
 neither "over 30 reviews" nor "70".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +54,6 @@ class RatingsCheck(Check):
         return find_ratings(self.query.documents)
 
     def find(self, number: Number) -> Found | None:
-        """As `Check.find`."""
         if not self._ratings:
             return None
         found = _review_count(self.response, number, self._ratings)

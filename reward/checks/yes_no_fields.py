@@ -7,8 +7,6 @@ documents uses the field's words too, such as a review that praises the patio, n
 The words of a field are those of its key: "RestaurantsTakeOut" is found as "take out", "take-out", "takeout".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

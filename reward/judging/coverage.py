@@ -9,10 +9,8 @@ both speak of one subject: "How many people came?" covers the 12 of "12 people c
 of the members" nor that of "12 families came".
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -50,7 +48,6 @@ class CoveredClaim:
 
     @property
     def kind(self) -> ClaimKind:
-        """What kind of claim it is."""
         return self.target.kind
 
 
@@ -65,15 +62,10 @@ class Coverage:
 
 
 def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> Coverage:
-    """Gives each claim one mention of the response, or a part of one.
+    """Gives each claim one mention of the response, or a part of one; `targets` are from left to right.
 
     Of several mentions with its answer a claim takes the one that its question fits best, by the words that
     both share, and of equal ones the leftmost; if the best one is already covered, the claim covers nothing.
-
-    Args:
-        response: What is audited.
-        targets: What must be checked in it, from left to right, composite mentions whole.
-        claims: The Proposer's claims.
     """
     free = _Free(response, targets)
     covered = [one for claim in claims if (one := free.take(claim)) is not None]
@@ -81,16 +73,12 @@ def cover(response: str, targets: Sequence[Target], claims: Sequence[Claim]) -> 
         CoveredClaim(one.claim.model_copy(update={"index": index}), one.target)
         for index, one in enumerate(covered, start=1)
     )
-    return Coverage(numbered, tuple(free.spans()), len(claims) - len(covered))
+    uncovered = tuple(Span(start=start, end=end) for start, end in sorted(free.atoms))
+    return Coverage(numbered, uncovered, len(claims) - len(covered))
 
 
 def with_lookup(coverage: Coverage, looked_up: Sequence[ClaimVerdict]) -> Coverage:
-    """The coverage with what a lookup in the documents refutes, beside the claims about it.
-
-    Args:
-        coverage: Of a response.
-        looked_up: The claims of `reward.lexical.lexical_audit` on the same response.
-    """
+    """The coverage with what `reward.lexical.lexical_audit` refutes, beside the claims about it."""
     refuted = [one for one in looked_up if one.state is not ClaimState.SUPPORTED]
     claims = tuple(
         replace(one, refuted=next((found for found in refuted if _is_about(one.claim, found)), None))
@@ -116,12 +104,12 @@ def blind_rounds(claims: Sequence[CoveredClaim]) -> list[list[CoveredClaim]]:
     """
     rounds: list[list[CoveredClaim]] = []
     for claim in claims:
-        fitting = (members for members in rounds if all(_is_blind(claim, other) for other in members))
-        members = next(fitting, None)
-        if members is None:
-            rounds.append([claim])
+        for members in rounds:
+            if all(_is_blind(claim, other) for other in members):
+                members.append(claim)
+                break
         else:
-            members.append(claim)
+            rounds.append([claim])
     return rounds
 
 
@@ -139,7 +127,7 @@ class _Free:
     def __init__(self, response: str, targets: Sequence[Target]) -> None:
         self._response = response
         self._words = content_words(response)
-        self._atoms = {place for target in targets for place in target.places}
+        self.atoms = {place for target in targets for place in target.places}
         together = [one for target in targets for one in [target, *target.parts]]
         unique = {(one.kind.name, one.start, one.end): one for one in together}
         self._targets = sorted(unique.values(), key=lambda one: (one.start, -one.end))
@@ -163,7 +151,7 @@ class _Free:
         taken = next(filter(self._is_free, fitting), None)
         if taken is None:
             return None
-        self._atoms -= set(taken.places)
+        self.atoms -= set(taken.places)
         span = Span(start=taken.start, end=taken.end)
         return CoveredClaim(claim.model_copy(update={"span": span, "kind": taken.kind.name}), taken)
 
@@ -178,10 +166,6 @@ class _Free:
             return False
         return any(fit(name, one) for name in asked for one in self._clauses.names)
 
-    def spans(self) -> Iterator[Span]:
-        """Where the atoms stand that are left, from left to right."""
-        return (Span(start=start, end=end) for start, end in sorted(self._atoms))
-
     def _with_answer(self, answer: str) -> list[Target]:
         """The mentions that a bracket names, the free ones first; kept, as claims may share a bracket."""
         if answer not in self._named:
@@ -194,7 +178,7 @@ class _Free:
         return sorted(self._named[answer], key=lambda one: not self._is_free(one))[:_MOST_COMPARED]
 
     def _is_free(self, target: Target) -> bool:
-        return all(place in self._atoms for place in target.places)
+        return self.atoms.issuperset(target.places)
 
     def _of_subject(self, question: str, fitting: Sequence[Target]) -> list[Target]:
         """Of several mentions with one answer those that a question is about, the likeliest first.
@@ -218,9 +202,8 @@ class _Free:
         low, high = sentence_span(self._response, target.start, target.end, reach=_REACH)
         before = _stems(self._response[low : target.start])[::-1]
         after = _stems(self._response[target.end : high])
-        own_words = dict.fromkeys(
-            _stems(self._response[target.start : target.end]), 0
-        )  # "euros" of "466 euros"
+        mentioned = self._response[target.start : target.end]
+        own_words = dict.fromkeys(_stems(mentioned), 0)  # "euros" of "466 euros"
         sides = sorted((place, word) for side in (before, after) for place, word in enumerate(side))
         near = {word: place for place, word in reversed(sides)} | own_words
         own = near.keys() - _STOP

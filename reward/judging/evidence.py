@@ -5,11 +5,9 @@ counts is the document's own number, name or date at that place: "raised 466" is
 "raised 466 million".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 from reward.claims.kind import ClaimKind
@@ -31,44 +29,33 @@ def place_evidence(
     where the document itself says what the voter answered is preferred to the first one, and is the only one
     that counts when evidence is required. That an answer without it counts against the claim, and not as an
     unreadable vote, matters in training: an unreadable vote leaves the answer unscored, and a Checker that
-    invents evidence would shield the Solver.
-
-    Args:
-        answer: A vote.
-        kind: The kind of the claim.
-        mention: What the voter answered, in the terms of the claim.
-        within: The documents.
-        required: Whether an answer without evidence is none.
+    invents evidence would shield the Solver. `mention` is what the voter answered, in the terms of the claim.
     """
     first: DocumentSpan | None = None
-    for text, span in _places(answer.evidence, within):
-        stated = kind.stated(text, span.start, span.end, mention)
+    for text, start, end, place in _places(answer.evidence, within):
+        stated = kind.stated(text, start, end, mention)
         if stated is not None:
             says = text[stated.start : stated.end]
-            return answer.model_copy(update={"evidence_at": span, "evidence_says": says})
-        first = first or span
-    for text, start, end in _places_in_titles(answer.evidence, within):
-        stated = kind.stated(text, start, end, mention)
-        if stated is not None:  # shown to the voter, too; a place is one in a text
-            return answer.model_copy(update={"evidence_says": text[stated.start : stated.end]})
+            return answer.model_copy(update={"evidence_at": place, "evidence_says": says})
+        first = first or place
     if required:
         return answer.model_copy(update={"value": None, "unproven": answer.value})
     return answer.model_copy(update={"evidence_at": first})
 
 
-def _places(evidence: str, within: Sequence[Document]) -> Iterator[tuple[str, DocumentSpan]]:
-    """Where the evidence is, with the text of the document that holds it."""
-    for quote in _quotations(evidence):
-        for document in within:
-            for start, end in _places_of(quote, document.text):
-                yield document.text, DocumentSpan(document=document.id, start=start, end=end)
+def _places(evidence: str, within: Sequence[Document]) -> Iterator[tuple[str, int, int, DocumentSpan | None]]:
+    """Where texts hold the evidence, and then where titles do, which voters are shown, too.
 
-
-def _places_in_titles(evidence: str, within: Sequence[Document]) -> Iterator[tuple[str, int, int]]:
-    """Where the evidence is in a title, with the title."""
-    for quote in _quotations(evidence):
-        for title in filter(None, (document.title for document in within)):
-            yield from ((title, start, end) for start, end in _places_of(quote, title))
+    A place in a title is none in a document's text.
+    """
+    together = list(product(_quotations(evidence), within))
+    for quote, document in together:
+        for start, end in _places_of(quote, document.text):
+            place = DocumentSpan(document=document.id, start=start, end=end)
+            yield document.text, start, end, place
+    for quote, document in together:
+        for start, end in _places_of(quote, document.title):
+            yield document.title, start, end, None
 
 
 def _places_of(quote: str, text: str) -> Iterator[tuple[int, int]]:

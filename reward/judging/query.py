@@ -16,8 +16,6 @@ is whatever the documents do not count. What a text asks for, and what a number 
 `reward.claims.numbers.things` tells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reward.claims import kinds_for, targets_of
@@ -46,28 +44,19 @@ def decided_by_query(verdict: Verdict, query: RagQuery, answer: str, config: Aud
         return verdict.model_copy(update={"reward": config.reward_right_abstention})
     if verdict.outcome is not Outcome.SUPPORTED:
         return verdict
+    refuted: dict[str, object] = {"outcome": Outcome.REFUTED, "reward": config.reward_refuted}
     if is_unanswerable:
-        return _refuted(
-            verdict, Reason.UNANSWERABLE, "the documents are known not to answer the query", config
-        )
+        detail = "the documents are known not to answer the query"
+        return verdict.model_copy(update=refuted | {"reason": Reason.UNANSWERABLE, "detail": detail})
     asked = uncounted(query, answer, config) if config.refute_other_counts else None
     if asked is None:
         return verdict
     detail = f"the query asks for a number of {asked}, which the documents give; the answer counts others"
-    return _refuted(verdict, Reason.OTHER_COUNT, detail, config)
-
-
-def _refuted(verdict: Verdict, reason: Reason, detail: str, config: AuditConfig) -> Verdict:
-    refuted = {"outcome": Outcome.REFUTED, "reward": config.reward_refuted}
-    return verdict.model_copy(update=refuted | {"reason": reason, "detail": detail})
+    return verdict.model_copy(update=refuted | {"reason": Reason.OTHER_COUNT, "detail": detail})
 
 
 def voter_reward(claims: Sequence[ClaimVerdict], config: AuditConfig) -> float | None:
-    """What a voter is paid for its votes on claims of an answer to such a query.
-
-    Args:
-        claims: The verdicts on the claims by this voter alone.
-        config: The rewards.
+    """What a voter is paid for its votes on claims of an answer to such a query: by its verdicts alone.
 
     Returns:
         `reward_supported` where it says "cannot answer" to all, `reward_refuted` where it gives any answer,
@@ -83,13 +72,7 @@ def voter_reward(claims: Sequence[ClaimVerdict], config: AuditConfig) -> float |
 
 
 def uncounted(query: RagQuery, answer: str, config: AuditConfig) -> str | None:
-    """What a query asks to be counted, a document counts and an answer does not, or None.
-
-    Args:
-        query: The query and its documents.
-        answer: What is audited.
-        config: Of the audit.
-    """
+    """What a query asks to be counted, a document counts and an answer does not, or None."""
     asked = counted_things(query.query)
     if not asked or "number" not in config.kinds:
         return None

@@ -6,11 +6,8 @@ Both have no reward unless a setting gives them one, and each has its own reason
 one of them can be seen.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from reward.claims.day_names import FIRST_WORDS
 from reward.claims.kind import Target
@@ -19,10 +16,8 @@ from reward.claims.numbers.digits import VULGAR
 from reward.claims.numbers.starts import num_starts
 from reward.config import AuditConfig, RewardFunction
 from reward.judging.vote import Reason
+from reward.samplers import SamplerError
 from reward.types import ClaimState, ClaimVerdict, Document, Outcome, Provenance, RagQuery, Span, Verdict
-
-if TYPE_CHECKING:
-    from reward.samplers import SamplerError
 
 _DIGIT_RUN = re.compile(rf"[\d{''.join(VULGAR)}]+")
 _MOST_RUNS_A_CLAIM = 16  # a date with a time has seven; more than this is refused before numbers are read
@@ -75,24 +70,25 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
             raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
     # A shorter response cannot hold as many.
     if len(response) > config.max_claims * _MOST_RUNS_A_CLAIM:
-        num_digit_runs = len(_DIGIT_RUN.findall(response))
-        if num_digit_runs > config.max_claims * _MOST_RUNS_A_CLAIM:
-            detail = f"{num_digit_runs} runs of digits are far over max_claims: {config.max_claims}"
-            raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
+        num = len(_DIGIT_RUN.findall(response))
+        if num > config.max_claims * _MOST_RUNS_A_CLAIM:
+            raise _too_many(f"{num} runs of digits", config)
     most_starts = config.max_claims * _MOST_STARTS_A_CLAIM
     if len(response) > 2 * most_starts:
         days = FIRST_WORDS if "date" in config.kinds else frozenset()
         if (num := num_starts(response, days)) > most_starts:
-            detail = f"{num} digits and number words are far over max_claims: {config.max_claims}"
-            raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
+            raise _too_many(f"{num} digits and number words", config)
         if "name" in config.kinds and (num := num_capitalised(response)) > most_starts:
-            detail = f"{num} capitalised words are far over max_claims: {config.max_claims}"
-            raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
+            raise _too_many(f"{num} capitalised words", config)
     _check_text("response", response)
     _check_text("query", query.query)
     for document in query.documents:
         _check_text("document", document.title, document.id)
         _check_text("document", document.text, document.id)
+
+
+def _too_many(what: str, config: AuditConfig) -> AuditFailure:
+    return AuditFailure(Reason.TOO_MANY_CLAIMS, f"{what} are far over max_claims: {config.max_claims}")
 
 
 def _check_text(where: str, text: str, name: str = "") -> None:
@@ -112,9 +108,7 @@ def abstains(response: str) -> bool:
 
 
 def says_nothing(query: RagQuery, response: str, targets: Sequence[Target]) -> bool:
-    """Whether there is nothing to check: no mention, or an abstention that only repeats mentions of its
-    query.
-    """
+    """Whether there is nothing to check: no mention, or an abstention that only repeats its query's."""
     if not targets or not abstains(response):
         return not targets
     asked = [Document(id="query", text=query.query)]
@@ -166,12 +160,7 @@ def refuted_by_lookup(verdict: Verdict, looked_up: Verdict, config: AuditConfig)
 
     An answer pays for what the documents do not support, and never for its Proposer: what the lookup
     supports is no reason for a reward, since nobody asked what it means. A mention that voters have supported
-    is not looked up against them.
-
-    Args:
-        verdict: One that `may_be_looked_up`.
-        looked_up: That of `reward.lexical.lexical_audit` on the same response.
-        config: The rewards.
+    is not looked up against them. The verdict is one that `may_be_looked_up`.
     """
     borne_out = [one.claim.span for one in verdict.claims if one.state is ClaimState.SUPPORTED]
     refuted = [

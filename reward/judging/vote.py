@@ -35,8 +35,6 @@ see `reward.judging.unjudged`. The reward is the paper's zero-tolerance reward (
 reward of its ablation (section 3.4): minus the share of unsupported claims.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -166,7 +164,7 @@ def vote(
         state=state,
         consensus=_text(given, asked) if given else None,
         votes=tuple(answers),
-        tally=_tally(options, asked),
+        tally=Counter(_text(option, asked) for option in options for _ in option.votes),
         entropy=_entropy([len(option.votes) for option in options]),
         evidence_holds_consensus=any(one.evidence_says for one in given.votes) if given else None,
     )
@@ -194,15 +192,7 @@ def is_decided(
     num_valid_needed: int,
     target: Target | None = None,
 ) -> bool:
-    """Whether no outcome of the outstanding votes can change the claim's state.
-
-    Args:
-        claim: The claim.
-        answers: The votes so far.
-        num_outstanding: How many voters were not asked yet.
-        num_valid_needed: As for `vote`.
-        target: As for `vote`.
-    """
+    """Whether no outcome of the outstanding votes can change the claim's state."""
     sizes = [len(option.votes) for option in _options(answers, target or target_of(claim))]
     valid = sum(sizes)
     if valid < num_valid_needed:
@@ -222,13 +212,8 @@ def judge(
     The first unsupported claim refutes; else a failed claim leaves the response unscored; else the numbers
     that no claim covers are treated as configured. With `reward_function: error_rate` a failed claim leaves
     the response unscored even beside unsupported ones, and so does whatever else hides the rate: zero
-    tolerance needs to know one error, a rate needs to know them all.
-
-    Args:
-        verdicts: At least one claim.
-        num_uncovered: Numbers of the response that no claim covers.
-        config: Rewards and the policy on uncovered numbers.
-        num_mentions: All mentions in the response; by default one for each claim, and the uncovered ones.
+    tolerance needs to know one error, a rate needs to know them all. By default all that is mentioned is what
+    the claims are about, and what none covers.
     """
     assert verdicts, "a response without claims is not judged by its claims"
     total = num_mentions if num_mentions is not None else len(verdicts) + num_uncovered
@@ -307,10 +292,6 @@ def read_vote(answer: Answer, asked: Target) -> Any | None:
 
 def _is_same(a: Any | None, b: Any | None, asked: Target) -> bool:
     return a is b is None or (a is not None and b is not None and asked.kind.equal(a, b))
-
-
-def _tally(options: Sequence[_Option], asked: Target) -> dict[str, int]:
-    return Counter(_text(option, asked) for option in options for _ in option.votes)
 
 
 def _text(option: _Option, asked: Target) -> str:

@@ -15,15 +15,14 @@ Four questions are asked of each mention of a response, in this order:
 A check can say CONTRADICTED, with what the documents give instead; the others say NOT_IN_DOCUMENTS.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from reward.checks import CHECKS, Found, OwnClaim
+from reward.checks import CHECKS
+from reward.checks.check import Found
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import Mention, Target
 from reward.claims.numbers import Kind, Number
@@ -95,7 +94,8 @@ def _claims(
     on what the optional checks find beside them.
     """
     facts = _Facts(query, response, targets, config)
-    found = [(one.span.start, one.span.end, FIELD, one.found) for one in facts.own_claims()]
+    own_claims = [one for check in facts.checks for one in check.claims()]
+    found = [(one.span.start, one.span.end, FIELD, one.found) for one in own_claims]
     own = {start for start, *_ in found}
     supported: list[Target] = []
     for target in targets:
@@ -122,11 +122,11 @@ class _Facts:
         self._lookups = {name: kind.lookup(query.documents) for name, kind in kinds.items()}
         self._titles = [Document(id=one.id, text=one.title) for one in query.documents if one.title]
         self._elsewhere = Elsewhere(query.documents, response, targets)
-        self._checks = []
+        self.checks = []
         if config.checks:
             numbers = [target.mention for target in targets if isinstance(target.mention, Number)]
             documents = NumberLookup(query.documents, relative_tolerance=config.relative_tolerance)
-            self._checks = [
+            self.checks = [
                 CHECKS[name](
                     query, response, numbers, in_documents=lambda one: documents.find(one) is not None
                 )
@@ -134,14 +134,11 @@ class _Facts:
             ]
 
     def find(self, target: Target, supported: Sequence[Target]) -> Found | None:
-        """What is said of a mention; None when it only repeats the query.
-
-        Args:
-            target: A mention of the response.
-            supported: The mentions before it that are supported, from left to right.
+        """What is said of a mention, after those before it that are supported; None when it only repeats the
+        query.
         """
         mention = target.mention
-        if self._checks and (found := self._checked(target)) is not None:
+        if self.checks and (found := self._checked(target)) is not None:
             return found
         place = self._lookups[target.kind.name].find(mention, context=partial(self._around, mention))
         other = "" if place is None else self._elsewhere.says_of_another(target, place)
@@ -177,11 +174,6 @@ class _Facts:
         low, high = sentence_span(self._response, mention.start, mention.end, reach=_CONTEXT_REACH)
         return self._response[low:high]
 
-    def own_claims(self) -> Iterator[OwnClaim]:
-        """What the optional checks alone find in the response."""
-        for check in self._checks:
-            yield from check.claims()
-
     def _checked(self, target: Target) -> Found | None:
         """What the optional checks say: of amounts and times, and not of small numbers in words."""
         mention = target.mention
@@ -189,7 +181,7 @@ class _Facts:
             return None
         if not target.kind.must_stand(self._response, mention):
             return None
-        found = (check.find(mention) for check in self._checks)
+        found = (check.find(mention) for check in self.checks)
         return next((one for one in found if one is not None), None)
 
 

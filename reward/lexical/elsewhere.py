@@ -12,8 +12,6 @@ than 32 none are, since each mention asks all of them. A mention is said of anot
 4. No document holds both names: it could say that they are one ("Moira Strachan, writing as M. E. Ridley").
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -40,12 +38,7 @@ class Elsewhere:
         self._clauses = Clauses(response, targets)
 
     def says_of_another(self, target: Target, place: Place[Any]) -> str:
-        """Whom the documents say a mention of; empty if it may be whom the response means.
-
-        Args:
-            target: A mention of the response.
-            place: Where a document holds it.
-        """
+        """Whom the documents say a mention of; empty if it may be whom the response means."""
         if not 2 <= len(self._documents) <= _MOST_DOCUMENTS or target.kind.name == "name":
             return ""
         if self._clauses.subject(target) is None:
@@ -98,7 +91,6 @@ def _are_relatives(other: Name, name: Name) -> bool:
 
 
 def _hold(document: Document, names: Sequence[Name]) -> bool:
-    """Whether a document holds one of some names."""
     return any(index_names(text).find(name) for text in _texts(document) for name in names)
 
 

@@ -12,8 +12,6 @@ The audit's prediction is REFUTED; for the first two, which are about numbers, R
 A row that could not be scored is no prediction: it is counted apart and is in none of the four cells.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ statistic is worked out from the sums of a resample. The counts of a cluster are
 by side, so that a resample is one `sum`.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter
@@ -68,9 +66,7 @@ def summed(
 ) -> tuple[Counter[str], Mapping[str, float | None], Mapping[str, Interval | None]]:
     """The sums of clusters of named counts, the figures of these sums, and the intervals of the figures.
 
-    Args:
-        clusters: Counts of each cluster.
-        statistics: As for `bootstrap`, from counts by their names; a name that is missing counts 0.
+    `statistics` is as for `bootstrap`, from counts by their names; a name that is missing counts 0.
     """
     names = sorted(set().union(*clusters))
 

@@ -6,8 +6,6 @@ resamples sources (`reward/offline/bootstrap.py`). A test that takes rows as ind
 would be too sure where several answers are about one source.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -84,7 +82,6 @@ def read_earlier(path: Path) -> Earlier:
 
 
 def compare(earlier: Earlier, rows: Iterable[tuple[AuditRow, AuditedRow]]) -> Comparison:
-    """Compares an audit with an earlier one, in one pass over its rows."""
     before = Counter(row.outcome for row in earlier.rows.values())
     after: Counter[Outcome] = Counter()
     seen: Counter[str] = Counter()

@@ -1,7 +1,5 @@
 """Pieces of a text for people: where its marks are, and what is around a place in it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

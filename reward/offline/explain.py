@@ -4,8 +4,6 @@ The response with its numbers coloured, then each claim with its question, votes
 it is in its document, then what no claim covers, what was not read, the judgement, and what made it.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -132,7 +130,6 @@ def _vote(row: AuditRow, number: int, answer: Answer | None) -> Iterator[Rendera
 
 
 def _in_document(row: AuditRow, at: DocumentSpan, evidence: str) -> Text:
-    """The evidence in its document, with what is around it."""
     document = next((one for one in row.query.documents if one.id == at.document), None)
     if document is None:
         return Text(f"document {at.document!r} is not among the documents", style="yellow")

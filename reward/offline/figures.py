@@ -1,7 +1,5 @@
 """The figures of an offline audit: outcomes, claims, coverage, what was left unread, and what made it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """Files that a command writes: by one writer at a time, whole or not at all."""
 
-from __future__ import annotations
-
 import fcntl
 import filecmp
 import hashlib
@@ -67,12 +65,8 @@ def user_cache() -> Path:
 def only_writer(path: Path, *, what: str = "audit") -> Iterator[BinaryIO]:
     """Opens a file to append to, which nobody else does meanwhile; an empty one is removed in the end.
 
-    Args:
-        path: The file.
-        what: Who writes it, for the message.
-
     Raises:
-        ValueError: another process writes it, or it is no file.
+        ValueError: another process writes it, which the message calls `what`, or it is no file.
     """
     _demand_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)

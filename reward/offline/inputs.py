@@ -17,13 +17,12 @@ JSON or nested in a Parquet file. Other columns are ignored. A CSV file is UTF-8
 commas, semicolons or tabs, with quotes doubled inside quotes.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -136,19 +135,17 @@ def _parquet_rows(path: Path) -> Iterator[AuditRow]:
         import pyarrow
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError:
-        raise ValueError(
-            f"{path}: pyarrow is not installed; install march-pipeline[parquet] to read Parquet files"
-        ) from None
+        fix = "install march-pipeline[parquet] to read Parquet files"
+        raise ValueError(f"{path}: pyarrow is not installed; {fix}") from None
     try:
         with ParquetFile(path) as file:
             names = [str(name) for name in file.schema_arrow.names]
             _check_columns(path, names)
-            wanted = [name for name in names if _is_read(name)]
-            number = 0
+            wanted = [name for name in names if name in _READ or _CONTEXT.fullmatch(name)]
+            number = count(1)
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):
                 for cells in zip(*batch.columns, strict=True):
-                    number += 1
-                    yield _parquet_row(f"{path}:{number}", batch.schema.names, cells)
+                    yield _parquet_row(f"{path}:{next(number)}", batch.schema.names, cells)
     except pyarrow.ArrowException as error:
         problem = " ".join(str(error).split())
         raise ValueError(f"{path}: not a Parquet file ({problem:.120}); write it again") from error
@@ -188,10 +185,6 @@ def _delimiter(path: Path) -> str:
     """Comma, semicolon (as spreadsheets write where the comma is a decimal mark) or tab, by the header."""
     with path.open("rb") as file:
         return chr(max(b",;\t", key=file.readline(65_536).count))
-
-
-def _is_read(name: str) -> bool:
-    return name in _READ or _CONTEXT.fullmatch(name) is not None
 
 
 def _check_columns(path: Path, names: Sequence[str]) -> None:

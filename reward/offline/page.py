@@ -5,8 +5,6 @@ Security Policy allows its own style and script by their digests: whatever an an
 is shown as text. `parts.html` holds what several pages show, `report.css` and `report.js` serve them all.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Mapping
@@ -28,14 +26,8 @@ def render_page(
     script: str | None = None,
     **content: object,
 ) -> str:
-    """Returns a page.
-
-    Args:
-        template: Name of its template.
-        folder: Where the template is, if not among those of the audit.
-        style: Rules to add to `report.css`.
-        script: In place of `report.js`.
-        **content: What the template shows.
+    """Returns a page; its template may be in a folder of its own, its style adds to `report.css`, and its
+    script replaces `report.js`.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -83,7 +75,6 @@ def _asset(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """A Content Security Policy that allows this style and this script."""
     allowed = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script))
     style_digest, script_digest = allowed
     return (

@@ -17,8 +17,6 @@ copies without the field keep all. `agreement.py` says when marks are about a nu
 Data2txt's documents have tables of hours and fields of stars: `CHECKS` is for the audit without a model.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -81,9 +79,8 @@ def read_ragtruth(path: Path) -> Iterator[AuditRow]:
     sources = _read_sources(responses.with_name(SOURCES))
     for place, row in read_records(responses, _Response):
         if row.source_id not in sources:
-            raise ValueError(
-                f"{place}: source_id: {row.source_id!r} is not in {SOURCES}; use both files of one release"
-            )
+            fix = f"is not in {SOURCES}; use both files of one release"
+            raise ValueError(f"{place}: source_id: {row.source_id!r} {fix}")
         source_place, source = sources[row.source_id]
         query = make_query(place, row.id, source_query(source), source_documents(source_place, source))
         yield AuditRow(
@@ -101,9 +98,8 @@ def _read_sources(path: Path) -> dict[str, tuple[str, RagTruthSource]]:
     sources: dict[str, tuple[str, RagTruthSource]] = {}
     for place, source in read_records(path, RagTruthSource):
         if source.source_id in sources:
-            raise ValueError(
-                f"{place}: source_id: {source.source_id!r} is used twice; remove one of the rows"
-            )
+            fix = "remove one of the rows"
+            raise ValueError(f"{place}: source_id: {source.source_id!r} is used twice; {fix}")
         sources[source.source_id] = (place, source)
     return sources
 

@@ -11,8 +11,6 @@ The page is safe to open (`reward/offline/page.py`) and depends on the audit alo
 the same bytes. It shows the worst rows first, and says how many it leaves out.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -46,12 +44,10 @@ class ReportRow:
 
     @property
     def group(self) -> str:
-        """The task type that the page filters by."""
         return self.row.task_type or OVERALL
 
     @property
     def kinds(self) -> str:
-        """The kinds of the claims, each once."""
         return " ".join(dict.fromkeys(found.claim.kind for found in self.verdict.claims))
 
     @property
@@ -84,7 +80,6 @@ def render_report(summary: Summary, rows: Iterable[tuple[AuditRow, Verdict]]) ->
 
 
 def report_row(row: AuditRow, verdict: Verdict) -> ReportRow:
-    """Prepares one answer."""
     pieces = segment(row.response, response_marks(row, verdict))
     return ReportRow(anchor(verdict.id), row, verdict, pieces, marked(row, Target.PLAIN))
 

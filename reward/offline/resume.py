@@ -6,8 +6,6 @@ made from the same row with the same settings; one that could not be scored is k
 it. When every row has its verdict, the lines are put in the order of the input, by rename.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -63,11 +61,8 @@ class Output:
     def __init__(self, path: Path, file: BinaryIO, digests: Mapping[str, str], settings_sha256: str) -> None:
         """Reads what earlier runs wrote and cuts off a torn last line.
 
-        Args:
-            path: The file.
-            file: The same, opened to append to.
-            digests: Digest of each row that it may hold, by id, in the order of the input.
-            settings_sha256: Digest of the settings that its verdicts must have.
+        `file` is `path`, opened to append to; `digests` are those of the rows that it may hold, by id, in the
+        order of the input.
 
         Raises:
             ValueError: it holds something else, or rows of another input or other settings.
@@ -89,7 +84,6 @@ class Output:
         return self._lines.keys() - (self._unscored if retry_unscored else set())
 
     def append(self, row: AuditRow, verdict: Verdict) -> None:
-        """Writes the verdict on a row."""
         line = AuditedRow.line(verdict, row.digest, self._settings_sha256)
         self._file.write(line)
         self._file.flush()

@@ -8,8 +8,6 @@ but leave a key alone. No cell can run as a formula: one that begins with a sign
 formula begins with an apostrophe instead (OWASP, "CSV Injection").
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io
@@ -111,9 +109,7 @@ def refuse_filled(path: Path) -> None:
 def score_review(path: Path, output: Path) -> ReviewFigures:
     """Scores a filled review against the audit that it was made from.
 
-    Args:
-        path: The CSV file; lines without an answer count as not reviewed.
-        output: The verdicts of the audit.
+    Lines without an answer count as not reviewed.
 
     Raises:
         FileNotFoundError: one of the files is not there.
@@ -144,11 +140,7 @@ def score_review(path: Path, output: Path) -> ReviewFigures:
 def cohens_kappa(both: int, only_audit: int, only_human: int, neither: int) -> float | None:
     """Agreement beyond chance, (p_o - p_e) / (1 - p_e) (Cohen 1960); None where it is not defined.
 
-    Args:
-        both: Claims that both call supported.
-        only_audit: Claims that the audit alone calls supported.
-        only_human: Claims that the person alone calls supported.
-        neither: Claims that neither calls supported.
+    The numbers are of the claims that both, one alone, or neither calls supported.
     """
     n = both + only_audit + only_human + neither
     if not n:

@@ -7,8 +7,6 @@ other keys are ignored, so that an export with scores or model names needs no re
 Every error is one line that names file, line, field and fix. Which file is read how: `inputs.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeVar

@@ -9,8 +9,6 @@ changes nothing when all is done (`reward/offline/resume.py`). Without a model e
 documents (`reward/lexical/`); with one, the model proposes, checks and votes (`reward/auditor.py`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import time
@@ -97,7 +95,12 @@ def make_plan(job: AuditJob) -> Plan:
         if row_id in digests:
             first = next(one.place for one in take_rows(job) if one.query.id == row_id)
             raise ValueError(f"{row.place}: id: {row_id!r} is used at {first} already; give each row its own")
-        _check_size(row, job.audit.max_documents_chars)
+        num_chars = sum(len(document.title) + len(document.text) for document in row.query.documents)
+        if num_chars > (most := job.audit.max_documents_chars):
+            raise ValueError(
+                f"{row.place}: row {row_id!r}: documents: {num_chars} characters, more than "
+                f"max_documents_chars {most}; retrieve less, or raise it by --set"
+            )
         digests[row_id] = row.digest
     if not digests:
         raise ValueError(f"{job.input}: holds no row to audit; give at least one")
@@ -116,15 +119,6 @@ def take_rows(job: AuditJob, excluded: Counter[str] | None = None) -> Iterator[A
         num_rows += 1
         if num_rows == job.limit:
             return
-
-
-def _check_size(row: AuditRow, max_chars: int) -> None:
-    num_chars = sum(len(document.title) + len(document.text) for document in row.query.documents)
-    if num_chars > max_chars:
-        raise ValueError(
-            f"{row.place}: row {row.query.id!r}: documents: {num_chars} characters, more than "
-            f"max_documents_chars {max_chars}; retrieve less, or raise it by --set"
-        )
 
 
 def _settings(job: AuditJob) -> dict[str, JsonValue]:
@@ -174,10 +168,7 @@ class Progress(Protocol):
 def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = None) -> tuple[Summary, bool]:
     """Audits a file, or goes on with it; returns the summary and whether anything was changed.
 
-    Args:
-        job: What to audit, and how.
-        progress: Is shown every new verdict.
-        sampler: In place of the one that `job.sampler` describes.
+    A `sampler` is used in place of the one that `job.sampler` describes.
 
     Raises:
         FileNotFoundError: the input is not there.
@@ -252,12 +243,7 @@ def _finished(job: AuditJob, plan: Plan) -> Summary | None:
 
 
 async def _audit(
-    job: AuditJob,
-    plan: Plan,
-    kept: Set[str],
-    output: Output,
-    progress: Progress,
-    sampler: Sampler | None,
+    job: AuditJob, plan: Plan, kept: Set[str], output: Output, progress: Progress, sampler: Sampler | None
 ) -> float:
     """Audits the rows that are not kept; returns the seconds after the model was ready."""
     rows, missing = (row for row in take_rows(job) if row.query.id not in kept), plan.digests.keys() - kept
@@ -269,9 +255,8 @@ async def _audit(
         async def work() -> None:
             for row in rows:  # all workers take from it
                 if plan.digests.get(row.query.id) != row.digest:
-                    raise ValueError(
-                        f"{row.place}: has changed while it was read; start the same command again"
-                    )
+                    fix = "start the same command again"
+                    raise ValueError(f"{row.place}: has changed while it was read; {fix}")
                 missing.discard(row.query.id)
                 result = await audit(row.query, row.response, sampler=chosen, config=job.audit)
                 output.append(row, result.verdict)
@@ -285,9 +270,8 @@ async def _audit(
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from failed
         if missing:
-            raise ValueError(
-                f"{job.input}: {len(missing)} rows are gone since it was read first; start again"
-            )
+            line = f"{job.input}: {len(missing)} rows are gone since it was read first; start again"
+            raise ValueError(line)
         return time.monotonic() - start
 
 

@@ -1,7 +1,5 @@
 """What a person reads in the terminal after an audit, a comparison or a review."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
@@ -59,7 +57,6 @@ def print_summary(summary: Summary, console: Console) -> None:
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Prints what changed since another audit."""
     table = plain_table(f"Compared with {comparison.name}", "outcome", "before", "now", "change")
     for outcome in Outcome:
         before, after = comparison.before[outcome], comparison.after[outcome]
@@ -73,7 +70,6 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 
 def print_review(found: ReviewFigures, console: Console) -> None:
-    """Prints how an audit agrees with a person, and where it does not."""
     table = plain_table("Audit and person", "audit", *HumanAnswer)
     for state, humans in found.confusion.items():
         if any(humans.values()):
@@ -137,12 +133,10 @@ def spoken(name: str) -> str:
 
 
 def styled(name: Outcome | ClaimState, extra: str = "") -> Text:
-    """An outcome or a state in its colour."""
     return Text(name if isinstance(name, Outcome) else spoken(name), style=f"{extra} {STYLES[name]}".strip())
 
 
 def indented(text: Text, columns: int = 2) -> Padding:
-    """A text with a margin on its left."""
     return Padding(text, (0, 0, 0, columns))
 
 
@@ -214,10 +208,8 @@ def _agreement(human: Mapping[str, Human], *, wide: bool) -> Table:
     for target in Target:
         for group, found in human.items():
             one, alarms = found.targets[target], found.false_alarms
-            marked, refuted = (
-                one.true_positives + one.false_negatives,
-                one.true_positives + one.false_positives,
-            )
+            marked = one.true_positives + one.false_negatives
+            refuted = one.true_positives + one.false_positives
             table.add_row(
                 f"{target} {group}",
                 *(f"{count:,}" for count in ((one.n, marked, refuted) if wide else (one.n,))),

@@ -7,8 +7,6 @@ what people see and nobody checks. Only tokens' text is cut: the turn's token id
 trained.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,14 +57,7 @@ class Means:
     async def ask(
         self, role: Role, messages: Sequence[Message], *, n: int, attempt: int, pattern: str | None
     ) -> SampleGroup:
-        """Asks a role.
-
-        Args:
-            role: PROPOSER or CHECKER.
-            messages: The prompt.
-            n: Completions.
-            attempt: From 0; which request of this prompt it is.
-            pattern: What each completion must match, for samplers that can see to it.
+        """Asks a role for `n` completions; `attempt`, from 0, counts the requests of this prompt.
 
         Raises:
             SamplerError: as `Sampler.sample`; `bad_response` when it gave too few completions.
@@ -98,11 +89,7 @@ def answer_start(turn: str, config: AuditConfig) -> int:
 
     Text before the first "</think>" is thought when it begins with "<think>" or holds none, and calls no
     tool; of any other some may be shown, so the whole turn is the answer. White space behind the thought
-    belongs to it.
-
-    Args:
-        turn: What the Solver, the Proposer or the Checker wrote.
-        config: With `thinking` off, the whole turn is the answer.
+    belongs to it. With `thinking` off, the whole turn is the answer.
     """
     if not config.thinking:
         return 0

@@ -6,15 +6,12 @@ response nor a claim. Documents that are too long for one prompt are read in par
 parts, and finds the evidence.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
 
-from reward.claims.kind import Target
 from reward.config import AuditConfig, Structured
 from reward.judging.coverage import CoveredClaim
 from reward.judging.evidence import place_evidence
@@ -70,13 +67,6 @@ async def check(
     parts: Parts, questions: Sequence[str], *, n: int, attempt: int, means: Means
 ) -> list[SampleGroup]:
     """Puts the questions to `n` voters, one request a part; all requests end before a failure rises.
-
-    Args:
-        parts: The documents.
-        questions: What is asked, in order.
-        n: Voters.
-        attempt: From 0; which request of these questions it is.
-        means: The sampler, the prompts and the settings.
 
     Raises:
         SamplerError: a request failed.
@@ -148,10 +138,6 @@ async def ask_voters(documents: Sequence[Document], claims: Sequence[CoveredClai
 def _answers(sample: Sample, num_questions: int, config: AuditConfig) -> list[Answer | None]:
     text = answer_of(sample.text, config)
     return parse_answers(text, num_questions, complete=sample.finish_reason == "stop")
-
-
-def _is_readable(answer: Answer, asked: Target) -> bool:
-    return answer.value is None or read_vote(answer, asked) is not None
 
 
 def merged_parts(parts: Sequence[Answer | None], covered: CoveredClaim) -> Answer | None:
@@ -237,7 +223,7 @@ def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) 
             return voter_reward(claims, alone)
         return judge(claims, num_uncovered=0, config=alone).reward
 
-    disputing = _disputing(one, config)
+    disputing = _disputing(one, config, alone)
     own = []
     for voter, row in enumerate(one.votes):
         mine = replace(one, votes=(row,))
@@ -251,11 +237,10 @@ def own_rewards(one: Round, config: AuditConfig, *, unanswerable: bool = False) 
     return own
 
 
-def _disputing(one: Round, config: AuditConfig) -> list[set[int]]:
+def _disputing(one: Round, config: AuditConfig, alone: AuditConfig) -> list[set[int]]:
     """(Q,) for each claim, who gives the answer by which all voters together contradict it, and who does not
-    support what a lookup refutes.
+    support what a lookup refutes; `alone` are the settings of one voter.
     """
-    alone = config.model_copy(update={"voters": 1, "min_valid_voters": None})
     other = (ClaimState.CONTRADICTED, ClaimState.NOT_IN_DOCUMENTS)
     voters: list[set[int]] = []
     for place, covered in enumerate(one.claims):
@@ -266,11 +251,6 @@ def _disputing(one: Round, config: AuditConfig) -> list[set[int]]:
             disputes = gives_majority([row[place] for row in one.votes], covered.target)
         voters.append({voter for voter, is_disputing in enumerate(disputes) if is_disputing})
     return voters
-
-
-def unread_spans(rounds: Sequence[Round]) -> tuple[DocumentSpan, ...]:
-    """What was unread in some round, without doubles."""
-    return tuple(dict.fromkeys(span for one in rounds for span in one.unread))
 
 
 def trajectories(
@@ -288,11 +268,8 @@ def trajectories(
         for group, first in zip(one.groups, one.first_voters, strict=True):
             own = rewards[first : first + len(group.samples)]
             pairs = zip(group.samples, own, strict=True)
-            taken += turns(
-                Role.CHECKER,
-                group,
-                [_of_turn(sample, rest, one.claims, config) for sample, rest in pairs],
-            )
+            own = [_of_turn(sample, rest, one.claims, config) for sample, rest in pairs]
+            taken += turns(Role.CHECKER, group, own)
     return tuple(taken)
 
 
@@ -306,7 +283,10 @@ def _of_turn(
     if sample.finish_reason != "stop" or not config.refute_unreadable:
         return rewards
     answers = zip(_answers(sample, len(claims), config), claims, strict=True)
-    if all(answer is not None and _is_readable(answer, covered.target) for answer, covered in answers):
+    if all(
+        answer and (answer.value is None or read_vote(answer, covered.target) is not None)
+        for answer, covered in answers
+    ):
         return rewards
     refuted = config.reward_refuted
     return replace(rewards, reward=refuted, undisputed=refuted, unreadable=True)

@@ -15,8 +15,6 @@ repeats only, which vLLM's grammar engines compile; the parser stays strict, sin
 constrains.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,11 +64,7 @@ def parse_claims(text: str, *, max_claims: int, kinds: Mapping[str, ClaimKind]) 
     answer out of the question. A number that is in the question only by chance is refused too; nobody can
     distinguish the two.
 
-    Args:
-        text: The Proposer's completion.
-        max_claims: Most claims to read; reading ends, as with too many claims, after twice as many refused
-        ones.
-        kinds: The kinds of claims that are checked, by their names.
+    Reading ends, as with more than `max_claims`, after twice as many refused ones.
     """
     claims: list[Claim] = []
     num_malformed = num_items = 0
@@ -117,10 +111,8 @@ def normal_question(question: str) -> str:
 def parse_answers(text: str, num_questions: int, *, complete: bool = True) -> list[Answer | None]:
     """Reads `1. Evidence: xxx [Answer: n]` items by their number.
 
-    Args:
-        text: The Checker's completion.
-        num_questions: How many questions were asked; items with other numbers are ignored.
-        complete: False when the sampler cut the text: a last line without a closed bracket does not count.
+    Items with other numbers than those of the questions are ignored. Of a text that the sampler cut (not
+    `complete`) a last line without a closed bracket does not count.
 
     Returns:
         One entry a question: the answer; or None when it is missing or unreadable, or when its number was

@@ -5,8 +5,6 @@ paragraph, else of a sentence, else between two words; never inside a word, so n
 part has room for is given back as unread, and the verdict lists it: nothing is cut silently.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -34,11 +32,8 @@ async def split_documents(
 ) -> Parts:
     """Splits documents into parts.
 
-    Args:
-        documents: The documents, in order.
-        fits: Whether documents fit into one prompt together with the questions; no documents do.
-        max_parts: Most parts.
-        max_chars: Longest text that is worth asking `fits` about.
+    `fits` tells whether documents fit into one prompt together with the questions, as no documents do, and is
+    not asked about texts over `max_chars`.
     """
     parts: list[list[Document]] = [[]]
     unread: list[DocumentSpan] = []

@@ -17,8 +17,6 @@ Templates run in Jinja's sandbox without its global functions; an unknown variab
 string.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 A question that gives its answer away is not asked, and what it asks about stays uncovered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,11 +36,7 @@ async def propose(
 ) -> Proposal:
     """Samples claims until every mention is covered or no retry is left; keeps the best-covered attempt.
 
-    Args:
-        response: What is audited, without the Solver's thought.
-        targets: Its mentions that must be checked.
-        kinds: The kinds of claims that are checked.
-        means: The sampler, the prompts and the settings.
+    The response comes without the Solver's thought.
 
     Raises:
         AuditFailure: there are too many claims, or none that can be used.

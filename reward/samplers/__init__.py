@@ -4,8 +4,6 @@ A `Sampler` turns chat messages into completions and raises `SamplerError` for a
 never returns a made-up or empty stand-in: whatever fails must reach the audit as a failure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -40,12 +38,7 @@ class Sampler(Protocol):
         ...
 
     async def sample(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int,
-        settings: SamplingSettings,
-        pattern: str | None = None,
+        self, messages: Sequence[Message], *, n: int, settings: SamplingSettings, pattern: str | None = None
     ) -> SampleGroup:
         """Returns `n` independent completions of one prompt, in one request.
 

@@ -57,12 +57,7 @@ class RayEngineSampler:
         return self._config.tokenizer
 
     async def sample(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int,
-        settings: SamplingSettings,
-        pattern: str | None = None,
+        self, messages: Sequence[Message], *, n: int, settings: SamplingSettings, pattern: str | None = None
     ) -> SampleGroup:
         """Returns `n` completions of one prompt by the engine with the fewest of our requests.
 
@@ -84,7 +79,6 @@ class RayEngineSampler:
             return (await self._snapshot(training))[1]
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Tokens of a prompt."""
         return len(prompt_token_ids(self._tokenizer, messages))
 
     async def ready(self) -> None:

@@ -10,8 +10,6 @@ cannot do ("CPU Generator does not use offset"): the whole engine ends. So promp
 torch, transformers and vLLM are imported inside functions: the light core does without them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import uuid
@@ -55,18 +53,11 @@ class LocalEngineSampler:
 
     @property
     def model(self) -> str:
-        """The model's folder or name."""
         return self._config.model
 
     async def sample(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int,
-        settings: SamplingSettings,
-        pattern: str | None = None,
+        self, messages: Sequence[Message], *, n: int, settings: SamplingSettings, pattern: str | None = None
     ) -> SampleGroup:
-        """Returns `n` completions of one prompt."""
         prompt = prompt_token_ids(self._tokenizer, messages)
         engine = await self._started()
         max_model_len = int(engine.model_config.max_model_len)
@@ -93,7 +84,6 @@ class LocalEngineSampler:
             raise SamplerError("engine", f"vLLM died: {engine.dead_error}")
 
     async def close(self) -> None:
-        """Stops the engine, if it was started."""
         engine = await self._engine.forget_when_started()
         if engine is None:
             return

@@ -1,7 +1,5 @@
 """The sampler that the settings name."""
 
-from __future__ import annotations
-
 from reward.config import SamplerConfig
 from reward.samplers import Sampler
 

@@ -8,8 +8,6 @@ audits, only without trajectories. Each request bears an id of its own, and vLLM
 that names another one is an error.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import logging
@@ -76,11 +74,6 @@ class Server:
         self.counts_tokens = True  # until it says that it has no /tokenize
         self.has_counted = False
 
-    @property
-    def tokenize_url(self) -> str:
-        """Beside the version, where vLLM keeps what OpenAI's interface lacks."""
-        return urljoin(f"{self.name}/", "../tokenize")
-
 
 class OpenAISampler:
     """Samples one model of one or several servers."""
@@ -95,7 +88,6 @@ class OpenAISampler:
 
     @property
     def model(self) -> str:
-        """The model's name on the servers."""
         return self._config.model
 
     async def sample(
@@ -127,7 +119,7 @@ class OpenAISampler:
         extra = _extra_body(settings, pattern, json_schema)
 
         async def send(engine: Engine[Server]) -> SampleGroup:
-            request_id = _new_request_id()
+            request_id = f"march-{uuid.uuid4().hex}"  # so that another's answer is recognised
             completion = await _complete(engine.handle, request, extra, request_id)
             return _read_completion(completion, num_asked=num_asked, n=n, request_id=request_id)
 
@@ -159,7 +151,6 @@ class OpenAISampler:
             raise SamplerError(found[-1].reason, "; ".join(failure.detail for failure in found))
 
     async def close(self) -> None:
-        """Closes the connections."""
         for engine in self._pool.engines:
             await engine.handle.client.close()
 
@@ -183,8 +174,10 @@ class OpenAISampler:
     async def _count(self, server: Server, messages: Sequence[Message]) -> int:
         if server.counts_tokens:
             body = {"model": self._config.model, "messages": list(messages)}
+            # Beside the version, where vLLM keeps what OpenAI's interface lacks.
+            url = urljoin(f"{server.name}/", "../tokenize")
             try:
-                answer = await server.client.post(server.tokenize_url, cast_to=object, body=body)
+                answer = await server.client.post(url, cast_to=object, body=body)
             except openai.APIStatusError as error:
                 is_passing = error.status_code != 501 and is_of_engine(_named_failure(error, server.name))
                 if is_passing or server.has_counted:  # then it is no matter of what the server can do
@@ -259,39 +252,24 @@ def _extra_body(
     return extra
 
 
-def _new_request_id() -> str:
-    """Names one request, so that another's answer is recognised."""
-    return f"march-{uuid.uuid4().hex}"
-
-
 def _named_failure(error: openai.OpenAIError, base_url: str) -> SamplerError:
     """Gives a failure of the `openai` package its reason."""
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__ or error
-        return SamplerError(
-            "connection",
-            f"{base_url} cannot be reached: {str(cause) or type(cause).__name__}; start it or fix base_urls",
-        )
+        said = str(cause) or type(cause).__name__
+        return SamplerError("connection", f"{base_url} cannot be reached: {said}; start it or fix base_urls")
     if not isinstance(error, openai.APIStatusError):
         return SamplerError("bad_response", f"{base_url}: {error}")
-    detail = f"{base_url} answered {error.status_code}: {error.message}"
-    if error.status_code in (400, 413, 422) and any(
-        mark in error.message.lower() for mark in _TOO_LONG_MARKS
-    ):
+    status, said = error.status_code, error.message
+    detail = f"{base_url} answered {status}: {said}"
+    if status in (400, 413, 422) and any(mark in said.lower() for mark in _TOO_LONG_MARKS):
         return SamplerError("prompt_too_long", detail)
-    if error.status_code in (408, 409, 429) or error.status_code >= 500:
-        return SamplerError("engine", detail)
-    return SamplerError("bad_response", detail)
+    is_engine = status in (408, 409, 429) or status >= 500
+    return SamplerError("engine" if is_engine else "bad_response", detail)
 
 
 def _read_completion(completion: ChatCompletion, *, num_asked: int, n: int, request_id: str) -> SampleGroup:
     """A chat completion as a record of `n` samples; the one of a greedy request is used for all.
-
-    Args:
-        completion: What the `openai` package made of the answer.
-        num_asked: Completions asked for.
-        n: Samples wanted, a multiple of `num_asked`.
-        request_id: As it was sent; an answer that names another one of ours is not this request's.
 
     Raises:
         SamplerError: `bad_response` when anything asked for is missing, or another request's answer came.

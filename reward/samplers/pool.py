@@ -10,8 +10,6 @@ that hangs must leave time for the others, so each gets an equal share of what i
 An engine is a server's address or an actor's id. The caller says how one is asked and its errors are named.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random
@@ -65,11 +63,7 @@ class Pool(Generic[_E]):
     """
 
     def __init__(
-        self,
-        *,
-        cool_down_s: float,
-        named: Callable[[Exception, str], SamplerError | None],
-        silence: str = "",
+        self, *, cool_down_s: float, named: Callable[[Exception, str], SamplerError | None], silence: str = ""
     ) -> None:
         self.engines: tuple[Engine[_E], ...] = ()
         self._cool_down_s = cool_down_s
@@ -89,13 +83,9 @@ class Pool(Generic[_E]):
         max_retries: int = 0,
         most: int | None = None,
     ) -> _T:
-        """The answer of the first engine that gives one.
+        """The answer of the first engine that gives one, within `timeout_s`.
 
-        Args:
-            send: Asks one engine.
-            timeout_s: For everything.
-            max_retries: Further rounds after the first.
-            most: Engines that are asked at most, whatever the rounds.
+        It takes up to `max_retries` rounds after the first, and asks `most` engines at most in all of them.
 
         Raises:
             SamplerError: the request's own failure, or with the reason of the last engine when all failed.
@@ -149,7 +139,6 @@ class Pool(Generic[_E]):
         *,
         is_last: bool,
     ) -> _T:
-        """What an engine answers."""
         engine.num_requests += 1
         try:
             async with asyncio.timeout(share_s):

@@ -8,8 +8,6 @@ By default `neutralise` knows the spellings of the common families (for servers 
 ask); `pattern_of` makes it know exactly those of one tokenizer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -3,8 +3,6 @@
 vLLM's own error for a missing library comes out of another process, so it is looked for before the start.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 from collections.abc import Callable
@@ -22,7 +20,11 @@ def demand_libraries() -> None:
     Raises:
         ValueError: it is not there.
     """
-    if _has_cpu_build() and not has_numa():
+    try:
+        metadata.version(_CPU_BUILD)
+    except metadata.PackageNotFoundError:
+        return
+    if not has_numa():
         raise ValueError(f"{NUMA} is missing, which vLLM's CPU build needs; {NUMA_FIX}")
 
 
@@ -31,14 +33,6 @@ def has_numa() -> bool:
     try:
         ctypes.CDLL(NUMA)
     except OSError:
-        return False
-    return True
-
-
-def _has_cpu_build() -> bool:
-    try:
-        metadata.version(_CPU_BUILD)
-    except metadata.PackageNotFoundError:
         return False
     return True
 

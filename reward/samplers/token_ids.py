@@ -4,8 +4,6 @@ Ids are exact on both sides, because trajectories are trained on: `prompt_token_
 and `token_ids` is what it sampled, the end token included. Only the text leaves special tokens out.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence
@@ -27,15 +25,11 @@ def prompt_token_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
 
     Those that a message's content spells out are broken up: what a response or a document says opens no turn.
     """
-    pattern = _special_pattern(tokenizer)
-    inert = [
-        Message(
-            role=message["role"],
-            content=neutralise(message["content"], pattern) if pattern else message["content"],
-        )
-        for message in messages
-    ]
-    text = render_chat(tokenizer, inert)
+    if pattern := _special_pattern(tokenizer):
+        messages = [
+            Message(role=one["role"], content=neutralise(one["content"], pattern)) for one in messages
+        ]
+    text = render_chat(tokenizer, messages)
     return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
 
 
@@ -123,9 +117,8 @@ def sample_group(
 def _sample(completion: Any, tokenizer: Any) -> Sample:
     token_ids = tuple(int(token) for token in completion.token_ids)
     if completion.finish_reason not in ("stop", "length") or not token_ids:
-        raise SamplerError(
-            "engine", f"a completion of {len(token_ids)} tokens ended by {completion.finish_reason!r}"
-        )
+        detail = f"a completion of {len(token_ids)} tokens ended by {completion.finish_reason!r}"
+        raise SamplerError("engine", detail)
     # No stop strings are used, so "stop" means that the last token is the end token.
     shown = token_ids[:-1] if completion.finish_reason == "stop" else token_ids
     return Sample(

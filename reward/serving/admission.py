@@ -4,8 +4,6 @@
 at once. A caller, by the name of its token, has a quota of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections import Counter
@@ -79,7 +77,6 @@ class Admission:
         self.num_admitted += 1
 
     def release(self, caller: str = "") -> None:
-        """Counts an audit that ended."""
         self.num_admitted -= 1
         self._of_callers[caller] -= 1
 

@@ -16,8 +16,6 @@ With several servers each content has its own, so equal contents that are asked 
 which gives them one audit (service.py).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib
@@ -29,21 +27,10 @@ from functools import partial
 from typing import Any, Self
 
 import httpx
+import tenacity
 from anyio.from_thread import start_blocking_portal
 from opentelemetry.trace import SpanKind
 from pydantic import ValidationError
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    retry_if_not_exception_type,
-    stop_after_attempt,
-    stop_after_delay,
-    stop_before_delay,
-    wait_exponential,
-    wait_fixed,
-    wait_random,
-)
 
 from reward import telemetry
 from reward.config import bare_url
@@ -157,9 +144,10 @@ class RewardClient:
             RewardServerError: no verdict came after all attempts.
         """
         request = AuditRequest(query=query, response=response, include_trajectories=include_trajectories)
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(PassingError) & retry_if_not_exception_type(OutOfTime),
-            stop=stop_after_attempt(self._attempts) & stop_after_delay(self._patience_s),
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(PassingError)
+            & tenacity.retry_if_not_exception_type(OutOfTime),
+            stop=tenacity.stop_after_attempt(self._attempts) & tenacity.stop_after_delay(self._patience_s),
             wait=_pause_s,
             reraise=True,
         )
@@ -171,10 +159,10 @@ class RewardClient:
         Raises:
             RewardServerError: one is not ready, or cannot be reached, after `timeout_s`.
         """
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(RewardServerError),
-            stop=stop_before_delay(timeout_s),
-            wait=wait_fixed(_READY_PAUSE_S),
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(RewardServerError),
+            stop=tenacity.stop_before_delay(timeout_s),
+            wait=tenacity.wait_fixed(_READY_PAUSE_S),
             reraise=True,
         )
         await asyncio.gather(*(retrying(self._ready, base_url) for base_url in self._base_urls))
@@ -186,11 +174,10 @@ class RewardClient:
             line = f"reward server {base_url} cannot be reached ({_text_of(error)}); {_UNREACHED_FIX}"
             raise RewardServerError(line) from error
         if found.status_code != 200:
-            detail = _detail_of(found)
-            raise RewardServerError(f"reward server {base_url} is not ready: {detail}; see the server's log")
+            line = f"reward server {base_url} is not ready: {_detail_of(found)}; {_OTHER_FIX}"
+            raise RewardServerError(line)
 
     async def close(self) -> None:
-        """Closes the connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:
@@ -212,18 +199,18 @@ class RewardClient:
     async def _attempt(self, base_url: str, body: bytes, request_id: str) -> AuditResult:
         """What a server answers; its errors name it and the request."""
         nonce = new_nonce()
-        headers = {
-            "Content-Type": "application/json",
-            REQUEST_ID_HEADER: request_id,
-            NONCE_HEADER: nonce,
-        }
+        headers = {"Content-Type": "application/json", REQUEST_ID_HEADER: request_id, NONCE_HEADER: nonce}
         try:
             answer = await self._traced(base_url, body, headers)
             if answer.status_code != 200:
                 raise _error_of(answer)
             if self._signing_key is not None:
                 _verify(self._signing_key, body, answer, nonce)
-            return _result_of(answer)
+            try:
+                return AuditResult.model_validate_json(answer.content)
+            except ValidationError as error:
+                line = f"its answer is no verdict ({error.error_count()} problems); {_VERSION_FIX}"
+                raise RewardServerError(line) from error
         except RewardServerError as error:
             error.args = (f"reward server {base_url} {error} (request {request_id})",)
             raise
@@ -278,16 +265,13 @@ class SyncRewardClient:
         self._stack.callback(self._portal.call, self._client.close)
 
     def audit(self, query: RagQuery, response: str, *, include_trajectories: bool = False) -> AuditResult:
-        """As `RewardClient.audit`."""
         asked = partial(self._client.audit, include_trajectories=include_trajectories)
         return self._portal.call(asked, query, response)
 
     def wait_ready(self, timeout_s: float) -> None:
-        """As `RewardClient.wait_ready`."""
         self._portal.call(self._client.wait_ready, timeout_s)
 
     def close(self) -> None:
-        """Closes the connections and ends the thread."""
         self._stack.close()
 
     def __enter__(self) -> Self:
@@ -305,12 +289,12 @@ def ranked(base_urls: Sequence[str], content: bytes) -> list[str]:
     return sorted(base_urls, key=lambda url: hashlib.sha256(url.encode() + content).digest())
 
 
-def _pause_s(state: RetryCallState) -> float:
+def _pause_s(state: tenacity.RetryCallState) -> float:
     """A growing pause, or a longer one that the server asked for; random, so that not all come at once."""
     error = state.outcome.exception() if state.outcome else None
     asked_s = error.retry_after_s if isinstance(error, PassingError) else 0
-    growing_s = wait_exponential(multiplier=_FIRST_WAIT_S, max=10)(state)
-    return max(growing_s, asked_s) + wait_random(0, max(_FIRST_WAIT_S, asked_s / 2))(state)
+    growing_s = tenacity.wait_exponential(multiplier=_FIRST_WAIT_S, max=10)(state)
+    return max(growing_s, asked_s) + tenacity.wait_random(0, max(_FIRST_WAIT_S, asked_s / 2))(state)
 
 
 def _verification(base_urls: Sequence[str], tls: ssl.SSLContext | None) -> ssl.SSLContext | bool:
@@ -351,14 +335,5 @@ def _verify(key: str, body: bytes, answer: httpx.Response, nonce: str) -> None:
         raise UntrustedAnswer(f"cannot be trusted: {fault}; {fix}")
 
 
-def _result_of(answer: httpx.Response) -> AuditResult:
-    try:
-        return AuditResult.model_validate_json(answer.content)
-    except ValidationError as error:
-        line = f"its answer is no verdict ({error.error_count()} problems); {_VERSION_FIX}"
-        raise RewardServerError(line) from error
-
-
 def _text_of(error: Exception) -> str:
-    """What an error says, or else its kind."""
     return str(error) or type(error).__name__

@@ -4,8 +4,6 @@ A request of `/v1/audit` may override settings of the audit itself: never prompt
 limits on length. The trainer's `/get_reward` takes no overrides, so a training's reward has one meaning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -139,12 +137,10 @@ class ServerConfig(Settings):
         description="End tokens that OpenRLHF's wire leaves at the end of a response.",
     )
     log_format: Literal["auto", "text", "json"] = Field(
-        default="auto",
-        description="Of the log on stderr: auto is text on a terminal, else JSON lines.",
+        default="auto", description="Of the log on stderr: auto is text on a terminal, else JSON lines."
     )
     access_log: bool = Field(
-        default=False,
-        description="A line a request in that log, by uvicorn, with the client's address.",
+        default=False, description="A line a request in that log, by uvicorn, with the client's address."
     )
     audit_log: Path | None = Field(default=None, description="JSONL of every verdict given; none by default.")
 
@@ -201,19 +197,15 @@ def apply_overrides(
         text = problem["msg"].removeprefix("Value error, ")
         raise InvalidRequest(f"{where}: {text}" if problem["loc"] else f"overrides.{text}") from error
     for name in _IS_AS_STRICT.keys() & changes.keys() - set(bounds.may_weaken):
-        _refuse_weaker(name, changed, config)
+        asked, own = getattr(changed, name), getattr(config, name)
+        if name == "min_valid_voters":  # None is a majority of the voters, of whom there may be more now
+            own = config.model_copy(update={"voters": changed.voters}).num_valid_voters_needed
+        if not _IS_AS_STRICT[name](asked, own):
+            raise InvalidRequest(
+                f"overrides.{name}: {_shown(asked)} is weaker than this server's {_shown(own)}; "
+                f"leave it out, or add {name} to overrides.may_weaken in its settings"
+            )
     return changed
-
-
-def _refuse_weaker(name: Weakenable, changed: AuditConfig, config: AuditConfig) -> None:
-    asked, own = getattr(changed, name), getattr(config, name)
-    if name == "min_valid_voters":  # None is a majority of the voters, of whom there may be more now
-        own = config.model_copy(update={"voters": changed.voters}).num_valid_voters_needed
-    if not _IS_AS_STRICT[name](asked, own):
-        raise InvalidRequest(
-            f"overrides.{name}: {_shown(asked)} is weaker than this server's {_shown(own)}; "
-            f"leave it out, or add {name} to overrides.may_weaken in its settings"
-        )
 
 
 def _shown(value: object) -> str:

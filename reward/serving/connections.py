@@ -17,8 +17,6 @@ client needs that: it gives a sample up after five failures a second apart, but 
 `infra/systemd/` holds the units.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno
@@ -43,12 +41,7 @@ _ANSWERS = {
 
 
 def guarded(limits: RequestLimits, refused: Counter) -> type[asyncio.Protocol]:
-    """A protocol class for `uvicorn.Config(http=...)`.
-
-    Args:
-        limits: The bounds.
-        refused: Counts the ended connections; its label is `reason`.
-    """
+    """A protocol class for `uvicorn.Config(http=...)`; `refused` counts the ended connections by `reason`."""
     bounds = {"limits": limits, "refused": refused}
     return cast(type[asyncio.Protocol], type("Guarded", (Bounds, AutoHTTPProtocol), bounds))
 
@@ -70,7 +63,6 @@ class Bounds(asyncio.Protocol):
         self._num_header_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Counts the connection, or refuses it."""
         is_full = len(self.connections) >= self.limits.max_connections
         super().connection_made(transport)
         if is_full:
@@ -100,12 +92,10 @@ class Bounds(asyncio.Protocol):
         self._watch_reader()
 
     def resume_writing(self) -> None:
-        """It reads again."""
         super().resume_writing()
         self._end_stall()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Ends the timers, then uvicorn's part."""
         self._end_wait()
         self._end_stall()
         super().connection_lost(exc)
@@ -184,8 +174,8 @@ def _passed() -> socket.socket | None:
         passed = socket.socket(fileno=_FIRST_FD)
         listens = passed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
     except OSError as error:
-        detail = f"file descriptor {_FIRST_FD} is no socket ({error.strerror})"
-        raise ValueError(f"LISTEN_FDS: {detail}") from error
+        line = f"LISTEN_FDS: file descriptor {_FIRST_FD} is no socket ({error.strerror})"
+        raise ValueError(line) from error
     if not listens or passed.family not in (socket.AF_INET, socket.AF_INET6):
         raise ValueError("LISTEN_FDS: the socket does not listen on TCP; use ListenStream=HOST:PORT")
     return passed
@@ -212,11 +202,8 @@ def tls_options(tls: TlsConfig, read: Counter) -> dict[str, Any]:
     """Arguments of `uvicorn.Config` for HTTPS; changed files are read again (`tokens.Reloaded`).
 
     New connections come in by one context, whose hook for the server's name gives each of them the context of
-    now: OpenSSL calls it before a certificate is shown, also when the client names no server.
-
-    Args:
-        tls: The files, PEM.
-        read: Counts changed files; its label `result` is "taken" or "refused".
+    now: OpenSSL calls it before a certificate is shown, also when the client names no server. `read` counts
+    changed files; its label `result` is "taken" or "refused".
 
     Raises:
         ValueError: a file cannot be read or is not what it must be; one line that names the field.

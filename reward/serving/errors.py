@@ -1,6 +1,6 @@
 """Every failure of a request: its status and one line; never a number.
 
-    422   no retry can change it: a malformed request, or an audit whose content fails again (`RETRIES`)
+    422   no retry can change it: a malformed request, or an audit whose content fails again (`FINAL`)
     429   this caller has used up its quota     with Retry-After
     503   there is no audit now                 with Retry-After
 
@@ -8,11 +8,7 @@ Code raises `Refused`, `Unscored` or `InvalidRequest`; `reply_of` turns them int
 requests (middleware.py) and for entries of a batch (routes.py).
 """
 
-from __future__ import annotations
-
 import logging
-from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 from reward.judging.vote import Reason
@@ -41,26 +37,16 @@ DECLARED: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Retry(StrEnum):
-    """What another try at an audit that failed is good for."""
-
-    AT_ONCE = "at once"  # by the server itself, once
-    LATER = "later"  # by the caller: 503 with Retry-After
-    NEVER = "never"  # the same content fails again: 422
-
-
-# A reason that is not here is worth another try later.
-RETRIES: Mapping[str, Retry] = {
-    Reason.INVALID_TEXT: Retry.NEVER,
-    Reason.RESPONSE_TOO_LONG: Retry.NEVER,
-    Reason.DOCUMENTS_TOO_LONG: Retry.NEVER,
-    Reason.TOO_MANY_CLAIMS: Retry.NEVER,
-    Reason.PROMPT_TOO_LONG: Retry.NEVER,
-    Reason.TIMEOUT: Retry.AT_ONCE,
-    Reason.CONNECTION: Retry.AT_ONCE,
-    Reason.ENGINE: Retry.AT_ONCE,
-    Reason.BAD_RESPONSE: Retry.AT_ONCE,
-}
+# The same content fails again: 422.
+FINAL = (
+    Reason.INVALID_TEXT,
+    Reason.RESPONSE_TOO_LONG,
+    Reason.DOCUMENTS_TOO_LONG,
+    Reason.TOO_MANY_CLAIMS,
+    Reason.PROMPT_TOO_LONG,
+)
+# The server tries these once more, at once. All others a caller may try later: 503 with Retry-After.
+TRIED_AGAIN = (Reason.TIMEOUT, Reason.CONNECTION, Reason.ENGINE, Reason.BAD_RESPONSE)
 
 
 class Refused(Exception):
@@ -81,7 +67,7 @@ class Unscored(Exception):
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(f"UNSCORED: {verdict.reason}: {verdict.detail}")
         self.verdict = verdict
-        self.is_final = RETRIES.get(verdict.reason) is Retry.NEVER
+        self.is_final = verdict.reason in FINAL
 
 
 def reply_of(error: Exception) -> ErrorReply:

@@ -14,8 +14,6 @@ stops no audit: lost lines are counted, and the process's log says once when tha
 ends.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
@@ -79,7 +77,6 @@ def request_id_of(given: str | None) -> str:
 
 
 def new_request_id() -> str:
-    """A random id."""
     return uuid.uuid4().hex
 
 
@@ -153,28 +150,19 @@ class AuditLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(_open(path))
         except OSError as error:
-            raise ValueError(
-                f"audit_log: cannot write {path} ({error.strerror}); use another file"
-            ) from error
+            line = f"audit_log: cannot write {path} ({error.strerror}); use another file"
+            raise ValueError(line) from error
 
     def write(
         self,
         verdict: Verdict,
-        *,
-        response: str,
         documents: Sequence[Document],
+        response: str,
+        *,
         seconds: float,
         shared: bool = False,
     ) -> None:
-        """Writes the line of the request at hand.
-
-        Args:
-            verdict: What was answered.
-            response: What was audited.
-            documents: What it was held to.
-            seconds: How long the request waited.
-            shared: Whether the verdict was another request's work that this one joined.
-        """
+        """Writes the line of the request at hand; `shared` is the work of another, which this one joined."""
         if self._path is None:
             return
         asked = current_caller()

@@ -3,11 +3,10 @@
 `infra/monitoring/` holds alerts and a dashboard over these names, and a test that they exist.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -32,53 +31,53 @@ class AuditMetrics:
         self.registry = CollectorRegistry()
         self._must_differ = checker_temperature > 0
         self._num_alike = 0  # Checker requests in a row whose voters all wrote the same
-        self._audits = self._counter("march_audits", "Audits ended", "outcome", "reason")
-        self._claims = self._counter("march_claims", "Claims judged", "state")
-        self._mentions = self._counter("march_mentions", "Mentions in audited responses that need a check")
-        self._uncovered = self._counter("march_mentions_uncovered", "Those of them that no claim covers")
-        self._votes = self._counter("march_votes", "Votes on claims, valid or unreadable", "state")
-        self._agreeing = self._counter("march_votes_agreeing", "Valid votes for the claim's first place")
-        self._asked_voters = self._counter(
+        counter = partial(Counter, registry=self.registry)
+        self._audits = counter("march_audits", "Audits ended", ["outcome", "reason"])
+        self._claims = counter("march_claims", "Claims judged", ["state"])
+        self._mentions = counter("march_mentions", "Mentions in audited responses that need a check")
+        self._uncovered = counter("march_mentions_uncovered", "Those of them that no claim covers")
+        self._votes = counter("march_votes", "Votes on claims, valid or unreadable", ["state"])
+        self._agreeing = counter("march_votes_agreeing", "Valid votes for the claim's first place")
+        self._asked_voters = counter(
             "march_voters_asked", "Checker requests to several voters at a temperature above 0"
         )
-        self._repeating = self._counter(
+        self._repeating = counter(
             "march_voters_repeating", "Those of them whose voters all wrote the same, word for word"
         )
-        self._tokens = self._counter("march_tokens", "Tokens, where the sampler gives them", "stage", "kind")
-        self._prompt_tokens = self._counter(
-            "march_prompt_tokens", "Prompt tokens, where the engine says what its cache held", "role"
+        self._tokens = counter("march_tokens", "Tokens, where the sampler gives them", ["stage", "kind"])
+        self._prompt_tokens = counter(
+            "march_prompt_tokens", "Prompt tokens, where the engine says what its cache held", ["role"]
         )
-        self._cached_tokens = self._counter(
-            "march_cached_prompt_tokens", "Those of them that its prefix cache held", "role"
+        self._cached_tokens = counter(
+            "march_cached_prompt_tokens", "Those of them that its prefix cache held", ["role"]
         )
-        self._failures = self._counter("march_sampler_failures", "Requests to the sampler failed", "reason")
-        self.special_tokens = self._counter(
+        self._failures = counter("march_sampler_failures", "Requests to the sampler failed", ["reason"])
+        self.special_tokens = counter(
             "march_special_tokens", "Special tokens that responses spelled out; broken up in every prompt"
         )
-        self.joined = self._counter("march_audits_joined", "Requests that joined an audit under way")
-        self.cached = self._counter("march_audits_cached", "Requests answered with a verdict given before")
-        self.retried = self._counter("march_audits_retried", "Audits tried a second time")
-        self.cancelled = self._counter("march_audits_cancelled", "Audits ended because no client waited")
-        self.refused = self._counter(
-            "march_requests_refused", "Requests refused before an audit began", "reason"
+        self.joined = counter("march_audits_joined", "Requests that joined an audit under way")
+        self.cached = counter("march_audits_cached", "Requests answered with a verdict given before")
+        self.retried = counter("march_audits_retried", "Audits tried a second time")
+        self.cancelled = counter("march_audits_cancelled", "Audits ended because no client waited")
+        self.refused = counter("march_requests_refused", "Requests refused before an audit began", ["reason"])
+        self.refused_connections = counter(
+            "march_connections_refused", "Connections ended before or beside a request", ["reason"]
         )
-        self.refused_connections = self._counter(
-            "march_connections_refused", "Connections ended before or beside a request", "reason"
+        self.certificates_read = counter(
+            "march_certificates_read", "Changed TLS files, taken or refused", ["result"]
         )
-        self.certificates_read = self._counter(
-            "march_certificates_read", "Changed TLS files, taken or refused", "result"
-        )
-        self._seconds = self._histogram("march_audit_seconds", "An audit from its acceptance to its end")
-        self.wait = self._histogram("march_audit_wait_seconds", "An audit's wait for a place")
-        self._stage = self._histogram("march_stage_seconds", "One request to the sampler", "stage")
-        self.in_flight = self._gauge("march_audits_in_flight", "Audits that have a place")
-        self.waiting = self._gauge("march_audits_waiting", "Audits that wait for a place")
-        self.weights_version = self._gauge("march_weights_version", "Of the policy in training; else NaN")
+        histogram = partial(Histogram, buckets=_SECONDS, registry=self.registry)
+        self._seconds = histogram("march_audit_seconds", "An audit from its acceptance to its end")
+        self.wait = histogram("march_audit_wait_seconds", "An audit's wait for a place")
+        self._stage = histogram("march_stage_seconds", "One request to the sampler", ["stage"])
+        gauge = partial(Gauge, registry=self.registry)
+        self.in_flight = gauge("march_audits_in_flight", "Audits that have a place")
+        self.waiting = gauge("march_audits_waiting", "Audits that wait for a place")
+        self.weights_version = gauge("march_weights_version", "Of the policy in training; else NaN")
         self.weights_version.set(math.nan)
         self._begin_at_zero()
 
     def audit_ended(self, verdict: Verdict, *, seconds: float) -> None:
-        """Counts an audit that ended."""
         reason = verdict.reason if verdict.reason in _REASONS else "other"
         self._audits.labels(verdict.outcome.value, reason).inc()
         self._seconds.observe(seconds)
@@ -135,12 +134,3 @@ class AuditMetrics:
         for failure in (*_FAILURES, "other"):
             self._failures.labels(failure)
         self._audits.labels(Outcome.NO_CLAIMS.value, Reason.NO_CLAIMS)
-
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(name, text, labels, registry=self.registry)
-
-    def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(name, text, registry=self.registry)
-
-    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
-        return Histogram(name, text, labels, buckets=_SECONDS, registry=self.registry)

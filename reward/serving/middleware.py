@@ -41,12 +41,7 @@ _MOST_DIGITS = 20  # of a length; int() of endless ones is slow
 class RequestMiddleware:
     """One middleware for all that surrounds a path.
 
-    Args:
-        app: What answers.
-        config: The server's limits.
-        tokens: Who may ask.
-        signing_key: Signs answers; None leaves them unsigned.
-        refused: Counts refused requests; its label is `reason`.
+    Without a `signing_key` answers are unsigned; `refused` counts refused requests by `reason`.
     """
 
     def __init__(

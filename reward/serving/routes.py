@@ -5,8 +5,6 @@ is there: FastAPI would parse it into Python's objects first and validate an ans
 Its signatures stay: they are the API's description.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math
@@ -23,21 +21,10 @@ from starlette.requests import ClientDisconnect
 
 from reward.provenance import config_digest, package_version
 from reward.samplers import SamplerError
+from reward.serving import wire
 from reward.serving.config import InvalidRequest, ServerConfig, apply_overrides
 from reward.serving.errors import DECLARED, Refused, Unscored, reply_of
 from reward.serving.service import AuditService
-from reward.serving.wire import (
-    AuditRequest,
-    BatchEntry,
-    BatchReply,
-    BatchRequest,
-    RewardReply,
-    RewardRequest,
-    check_documents,
-    read_record,
-    read_samples,
-    reward_reply,
-)
 from reward.types import AuditResult, Outcome
 
 logger = logging.getLogger(__name__)
@@ -54,7 +41,6 @@ class AuditRoute(APIRoute):
     """A route whose endpoint takes a pydantic model `body` and returns a response."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The function that reads, asks the endpoint, and answers."""
         endpoint = self.endpoint
         assert self.body_field is not None
         model: type[BaseModel] = self.body_field.field_info.annotation  # type: ignore[assignment]
@@ -68,7 +54,7 @@ class AuditRoute(APIRoute):
                 except ClientDisconnect:
                     return Response(status_code=_GONE)
                 _check_content_type(request.headers.get("content-type", ""))
-                return await while_connected(request, endpoint(read_record(model, data)))
+                return await while_connected(request, endpoint(wire.read_record(model, data)))
 
         return handle
 
@@ -105,37 +91,37 @@ def add_audit_routes(app: FastAPI, config: ServerConfig, service: AuditService) 
     """Adds the paths that audit; `app.state` must hold `service` before they are asked."""
     router = APIRouter(route_class=AuditRoute, responses=DECLARED)
 
-    @router.post("/get_reward", response_model=RewardReply)
-    async def get_reward(body: RewardRequest) -> Response:
-        samples = read_samples(body, strip_suffixes=config.strip_suffixes, limits=config.limits)
+    @router.post("/get_reward", response_model=wire.RewardReply)
+    async def get_reward(body: wire.RewardRequest) -> Response:
+        samples = wire.read_samples(body, strip_suffixes=config.strip_suffixes, limits=config.limits)
         results = await _all([service.audit(query, response) for query, response in samples])
         verdicts = [one.verdict for one in results]
         failures = [Unscored(verdict) for verdict in verdicts if verdict.outcome is Outcome.UNSCORED]
         if failures:  # the final one says more: no retry helps the others
             raise next((one for one in failures if one.is_final), failures[0])
-        return _answer(reward_reply(verdicts, without_claims=config.audit.reward_refuted))
+        return _answer(wire.reward_reply(verdicts, without_claims=config.audit.reward_refuted))
 
     @router.post("/v1/audit", response_model=AuditResult)
-    async def audit(body: AuditRequest) -> Response:
+    async def audit(body: wire.AuditRequest) -> Response:
         return _answer(await audited(body))
 
-    @router.post("/v1/audits", response_model=BatchReply)
-    async def audits(body: BatchRequest) -> Response:
+    @router.post("/v1/audits", response_model=wire.BatchReply)
+    async def audits(body: wire.BatchRequest) -> Response:
         if (num := len(body.audits)) > config.limits.max_batch:
             raise InvalidRequest(f"audits: {num} of them; send max_batch {config.limits.max_batch}")
         places = asyncio.Semaphore(_BATCH_AT_ONCE)
 
-        async def entry(asked: dict[str, JsonValue]) -> BatchEntry:
+        async def entry(asked: dict[str, JsonValue]) -> wire.BatchEntry:
             async with places:
                 try:
-                    return BatchEntry(result=await audited(read_record(AuditRequest, asked)))
+                    return wire.BatchEntry(result=await audited(wire.read_record(wire.AuditRequest, asked)))
                 except Exception as error:  # it costs its own entry alone
-                    return BatchEntry(error=reply_of(error))
+                    return wire.BatchEntry(error=reply_of(error))
 
-        return _answer(BatchReply(entries=tuple(await _all([entry(one) for one in body.audits]))))
+        return _answer(wire.BatchReply(entries=tuple(await _all([entry(one) for one in body.audits]))))
 
-    async def audited(body: AuditRequest) -> AuditResult:
-        check_documents(body.query, "query", config.limits)
+    async def audited(body: wire.AuditRequest) -> AuditResult:
+        wire.check_documents(body.query, "query", config.limits)
         settings = apply_overrides(config.audit, body.overrides, bounds=config.overrides)
         return await service.audit(
             body.query, body.response, config=settings, with_turns=body.include_trajectories
@@ -206,7 +192,6 @@ class Readiness:
 def add_status_routes(
     app: FastAPI, config: ServerConfig, service: AuditService, readiness: Readiness
 ) -> None:
-    """Adds the paths that say how the server is."""
     model = service.sampler.model if service.sampler else ""
 
     @app.get("/healthz")

@@ -27,8 +27,6 @@ with 0. A second signal ends it at once. A socket that a supervisor holds is clo
 that come now wait in its backlog for the next process; those accepted until then are answered.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc
@@ -65,19 +63,12 @@ _TICK_S = 0.1
 
 
 def create_app(
-    config: ServerConfig,
-    *,
-    sampler: Sampler | None = None,
-    token: str | None,
-    signing_key: str | None = None,
+    config: ServerConfig, *, sampler: Sampler | None = None, token: str | None, signing_key: str | None = None
 ) -> FastAPI:
     """Builds the server's application.
 
-    Args:
-        config: The server's settings.
-        sampler: Where completions come from; by default the configured one, closed with the application.
-        token: What a caller must present; None when only those of `tokens_file` are valid.
-        signing_key: Signs the answers of the audit's paths, if there is one.
+    By default its sampler is the configured one, closed with the application. Without a `token` only those of
+    `tokens_file` are valid; with a `signing_key` the answers of the audit's paths are signed.
 
     Raises:
         ValueError: the prompts, the model, the tokenizer or the tokens cannot be had.
@@ -99,12 +90,9 @@ def create_app(
     app.state.service, app.state.readiness = service, readiness
     add_audit_routes(app, config, service)
     add_status_routes(app, config, service, readiness)
+    refused = service.metrics.refused
     app.add_middleware(
-        RequestMiddleware,
-        config=config,
-        tokens=tokens,
-        signing_key=signing_key,
-        refused=service.metrics.refused,
+        RequestMiddleware, config=config, tokens=tokens, signing_key=signing_key, refused=refused
     )
     return app
 
@@ -156,14 +144,7 @@ def serve(config: ServerConfig) -> None:
 
 
 class DrainingServer(uvicorn.Server):
-    """Uvicorn with an orderly end.
-
-    Args:
-        settings: Uvicorn's.
-        config: The reward server's.
-        app: Its application.
-        is_socket_shared: Whether another process will listen on the same socket.
-    """
+    """Uvicorn with an orderly end; a shared socket is one that another process will listen on, too."""
 
     def __init__(
         self, settings: uvicorn.Config, config: ServerConfig, app: FastAPI, *, is_socket_shared: bool
@@ -184,7 +165,6 @@ class DrainingServer(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to wait until the server is ready, where that has a limit."""
         await super().startup(sockets)
         if self._ready_within_s is not None and self.started:
             self._awaiting = asyncio.create_task(self._end_unless_ready(self._ready_within_s))
@@ -218,7 +198,6 @@ def _log_start(config: ServerConfig, host: str, port: int, *, is_passed: bool) -
 
 
 def _sampled(config: ServerConfig) -> str:
-    """What is sampled, for an error."""
     sampler = config.sampler
     urls = sampler.base_urls if isinstance(sampler, OpenAISamplerConfig) else ()
     where = f" at {', '.join(map(bare_url, urls))}" if urls else ""

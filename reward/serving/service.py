@@ -10,8 +10,6 @@ once more; what still fails is UNSCORED, never a number. It is cancelled when th
 it has gone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -36,10 +34,10 @@ from reward.samplers import Sampler, SamplerError, TrainedSampler, Weights
 from reward.samplers.special import count_special
 from reward.serving.admission import Admission
 from reward.serving.config import ServerConfig
-from reward.serving.errors import RETRIES, Refused, Retry
+from reward.serving.errors import TRIED_AGAIN, Refused
 from reward.serving.logs import AuditLog, current_caller
 from reward.serving.metrics import AuditMetrics
-from reward.types import AuditResult, Outcome, Provenance, RagQuery, Verdict
+from reward.types import AuditResult, Outcome, RagQuery, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -106,12 +104,6 @@ class AuditService:
     ) -> AuditResult:
         """Audits a response, or joins the audit of the same content that is under way.
 
-        Args:
-            query: The query and its documents.
-            response: What is audited.
-            config: Settings for this audit; the server's own by default.
-            with_turns: Whether the trajectories are wanted.
-
         Raises:
             Refused: there is no place for another audit, of all or of this caller, or the server is stopping.
         """
@@ -127,15 +119,9 @@ class AuditService:
                 telemetry.record_verdict(span, result.verdict)
         finally:
             self.num_requests -= 1
-        verdict = result.verdict
         self.metrics.special_tokens.inc(count_special(response))
-        self._log.write(
-            verdict,
-            response=response,
-            documents=query.documents,
-            seconds=time.perf_counter() - start,
-            shared=is_shared,
-        )
+        seconds = time.perf_counter() - start
+        self._log.write(result.verdict, query.documents, response, seconds=seconds, shared=is_shared)
         return result
 
     async def _served(self, asked: _Asked) -> tuple[AuditResult, bool]:
@@ -217,7 +203,7 @@ class AuditService:
             async with asyncio.timeout_at(asked.ends) as deadline, self.admission.slot():
                 self.metrics.wait.observe(time.perf_counter() - start)
                 result = await self._audit(asked)
-                if RETRIES.get(result.verdict.reason) is Retry.AT_ONCE:
+                if result.verdict.reason in TRIED_AGAIN:
                     self.metrics.retried.inc()
                     await asyncio.sleep(_RETRY_PAUSE_S)
                     result = await self._audit(asked)
@@ -228,7 +214,10 @@ class AuditService:
                 logger.exception("audit of %s failed", asked.query.id)
                 detail = f"{type(error).__name__}; see the server's log"  # its words are not for callers
                 failure = AuditFailure(Reason.INTERNAL, detail)
-            provenance = self._provenance(asked.config)
+            if self.sampler is None:
+                provenance = provenance_of(asked.config, auditor="lexical")
+            else:
+                provenance = Means(self.sampler, self.prompts, asked.config).provenance
             result = AuditResult(verdict=unscored(asked.query, failure, provenance=provenance))
         verdict = result.verdict
         self.metrics.audit_ended(verdict, seconds=time.perf_counter() - start)
@@ -246,11 +235,6 @@ class AuditService:
         return await audit(
             query, response, sampler=sampler, prompts=prompts, config=config, observer=observer
         )
-
-    def _provenance(self, config: AuditConfig) -> Provenance:
-        if self.sampler is None:
-            return provenance_of(config, auditor="lexical")
-        return Means(self.sampler, self.prompts, config).provenance
 
     def refuse_when_draining(self) -> None:
         """Raises `Refused` once `drain` was called."""

@@ -20,8 +20,6 @@ is none to any other, not even to the same question asked again, so no clock is 
 Error answers are not signed: they carry no number, and the worst they do is an answer without a reward.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os
@@ -38,37 +36,28 @@ _NONCE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 
 
 def signature(key: str, request: str, request_sha256: str, answer: bytes, nonce: str) -> str:
-    """Value of March-Signature.
-
-    Args:
-        key: Of both sides.
-        request: Its method and path.
-        request_sha256: Of its body.
-        answer: The answer's body.
-        nonce: As the request bears it.
-    """
+    """Value of March-Signature; `request` is its method and path, `answer` the answer's body."""
     lines = ("march-answer-v2", request, request_sha256, hashlib.sha256(answer).hexdigest(), nonce)
     mac = hmac.new(key.encode(), "\n".join(lines).encode(), hashlib.sha256)
     return f"v2 {mac.hexdigest()}"
 
 
-def read_signing_key(variable: str = KEY_ENV) -> str | None:
+def read_signing_key() -> str | None:
     """The key from the environment, or None when it is not set.
 
     Raises:
         ValueError: it is too short.
     """
-    key = os.environ.get(variable, "").strip()
+    key = os.environ.get(KEY_ENV, "").strip()
     if key and len(key) < MIN_KEY_CHARS:
         raise ValueError(
-            f"the environment variable {variable} has {len(key)} characters; set at least {MIN_KEY_CHARS} "
-            f'characters, e.g. export {variable}="$(openssl rand -hex 32)", or none'
+            f"the environment variable {KEY_ENV} has {len(key)} characters; set at least {MIN_KEY_CHARS} "
+            f'characters, e.g. export {KEY_ENV}="$(openssl rand -hex 32)", or none'
         )
     return key or None
 
 
 def new_nonce() -> str:
-    """A client's fresh random text for one request."""
     return secrets.token_urlsafe(24)
 
 

@@ -16,8 +16,6 @@ which knows only a URL, can carry it in `http://march:TOKEN@host:port/get_reward
 time and never logged; its name is what the logs know.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib
@@ -72,18 +70,18 @@ def digest(token: str) -> bytes:
     return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
 
 
-def read_token(variable: str = TOKEN_ENV) -> str:
+def read_token() -> str:
     """The token from the environment.
 
     Raises:
         ValueError: it is missing or too short.
     """
-    token = os.environ.get(variable, "").strip()
+    token = os.environ.get(TOKEN_ENV, "").strip()
     if len(token) < MIN_TOKEN_CHARS:
         found = f"has {len(token)} characters" if token else "is not set"
         raise ValueError(
-            f"the environment variable {variable} {found}; set at least {MIN_TOKEN_CHARS} characters, "
-            f'e.g. export {variable}="$(openssl rand -hex 24)"'
+            f"the environment variable {TOKEN_ENV} {found}; set at least {MIN_TOKEN_CHARS} characters, "
+            f'e.g. export {TOKEN_ENV}="$(openssl rand -hex 24)"'
         )
     return token
 
@@ -131,7 +129,6 @@ class Reloaded(Generic[_T]):
         self._value = read()
 
     def get(self) -> _T:
-        """The value of now."""
         if (state := self._state()) == self._seen:
             return self._value
         self._seen = state  # also when it is bad, so that it is logged once

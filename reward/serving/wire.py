@@ -6,8 +6,6 @@ set holds, here the JSON of a `RagQuery`. It takes `rewards` as a scalar and mak
 which must always have the same keys. Several samples in one request get lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Self, TypeVar
 
@@ -131,15 +129,10 @@ def read_samples(
 
 
 def check_documents(query: RagQuery, field: str, limits: RequestLimits) -> None:
-    """Returns when a query has as many documents as it may.
-
-    Raises:
-        InvalidRequest: it has more.
-    """
+    """Raises `InvalidRequest` when a query has more documents than it may."""
     if (num := len(query.documents)) > limits.max_documents:
-        raise InvalidRequest(
-            f"{field}: documents: {num} of them; send at most max_documents {limits.max_documents}"
-        )
+        line = f"{field}: documents: {num} of them; send at most max_documents {limits.max_documents}"
+        raise InvalidRequest(line)
 
 
 def _read_label(label: str, field: str) -> RagQuery:
