@@ -60,8 +60,8 @@ def run(runs: Sequence[Path] = ()) -> None:
     found = {credit.value: figures(turns, credit) for credit in CheckerCredit}
     for name, one in found.items():
         print(name, one)
-    arguments = [word for run in runs for word in ("--data", run.name)]
-    write_result("credit", samples_s={}, figures={"votes": len(turns), "credits": found}, arguments=arguments)
+    kept = {"votes": len(turns), "credits": found}
+    write_result("credit", samples_s={}, figures=kept, data=[run.name for run in runs])
 
 
 def turns_of(run: Path) -> Iterator[Turn]:

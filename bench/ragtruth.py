@@ -53,10 +53,9 @@ def run(data: Sequence[Path] = ()) -> None:
         verdicts = [judge(row) for row in rows]
         samples[name] = [time.perf_counter() - start]
         found[name] = _parts(rows, verdicts)
-    arguments = ["--data", data[0].name] if data else []
     others = {name: _scores(parts) for name, parts in found.items() if name != THIS}
     figures = {"num_rows": len(rows), "parts": _as_data(found[THIS]), "others": others}
-    path = write_result("ragtruth", samples_s=samples, figures=figures, arguments=arguments)
+    path = write_result("ragtruth", samples_s=samples, figures=figures, data=[path.name for path in data[:1]])
     _print(found)
     print(path)
 

@@ -78,8 +78,7 @@ def run(data: Sequence[Path] = ()) -> None:
     samples = {"all": [time.perf_counter() - start]}
     found = {name: _figures(clusters.values()) for name, clusters in groups.items()}
     figures = {"kinds": _KINDS, "checks": CHECKS, "groups": found}
-    arguments = [word for path in data for word in ("--data", path.name)]
-    written = write_result("swaps", samples_s=samples, figures=figures, arguments=arguments)
+    written = write_result("swaps", samples_s=samples, figures=figures, data=[path.name for path in data])
     for name, one in found.items():
         print(_line(name, one))
     print(written)
