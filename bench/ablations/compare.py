@@ -35,8 +35,7 @@ class Finding:
     """What a comparison found."""
 
     comparison: Comparison
-    num_seeds: int  # with both rows
-    differences: tuple[float, ...]  # one a seed
+    differences: tuple[float, ...]  # one a seed that has both rows
     interval: Interval | None  # None below two seeds
     verdict: str  # "yes", "no", "undecided" or "n of 5 seeds run"
 
@@ -62,7 +61,7 @@ def find(comparison: Comparison, rows: Rows, plan: Plan) -> Finding:
         verdict = f"{len(differences)} of {len(plan.seeds)} seeds run"
     else:
         verdict = decide(interval, comparison)
-    return Finding(comparison, len(differences), differences, interval, verdict)
+    return Finding(comparison, differences, interval, verdict)
 
 
 def decide(interval: Interval, comparison: Comparison) -> str:

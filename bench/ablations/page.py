@@ -19,7 +19,6 @@ _FIGURES = {
     "checker": "right votes",
     "claims": "questions",
 }
-
 _BY_WORLD = ("always", "sometimes", "never")
 
 
@@ -52,7 +51,7 @@ def render(plan: Plan, rows: Rows) -> str:
         state=_state(plan, rows),
         verdicts=_table(
             ("question", "claimed", "difference", "verdict"),
-            (_verdict(finding) for finding in findings if finding.num_seeds),
+            (_verdict(finding) for finding in findings if finding.differences),
         ),
         pending=_pending(findings, plan),
         arms=_table(
@@ -86,7 +85,7 @@ def _state(plan: Plan, rows: Rows) -> str:
 
 def _pending(findings: Sequence[Finding], plan: Plan) -> str:
     """The comparisons without a figure, in one sentence."""
-    names = ", ".join(_pair(one.comparison) for one in findings if not one.num_seeds)
+    names = ", ".join(_pair(one.comparison) for one in findings if not one.differences)
     return f"0 of {len(plan.seeds)} seeds run: {names}.\n" if names else ""
 
 
@@ -115,18 +114,15 @@ def _difference(finding: Finding) -> str:
 
 
 def _arm(name: str, rows: Sequence[Row], plan: Plan) -> tuple[str, ...]:
+    arm = plan.arms[name]
+    steps = f"; {arm.steps} steps" if arm.steps else ""
     seeds = "" if len(rows) == len(plan.seeds) else f"; {len(rows)} of {len(plan.seeds)} seeds"
-    head = f"`{name}`: {plan.arms[name].about}{_steps(plan, name)}{seeds}"
+    head = f"`{name}`: {arm.about}{steps}{seeds}"
     after = [row.after for row in rows if row.after]
     trained = [row.trained for row in rows if row.trained]
     questions = sum(figures.claims for figures in after) / len(after)
     in_training = sum(one.false_accept for one in trained) / len(trained)
     return (head, *_held_out(after), f"{questions:.2f}", f"{in_training:.1%}")
-
-
-def _steps(plan: Plan, arm: str) -> str:
-    steps = plan.arms[arm].steps
-    return "" if steps is None else f"; {steps} steps"
 
 
 def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:
