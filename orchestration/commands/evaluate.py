@@ -151,7 +151,6 @@ def _evaluate(
     mlflow: str | None,
     mlflow_run: str | None,
 ) -> None:
-    """Runs it, and writes and says what was found."""
     from pipeline.evaluate.compare import compare
     from pipeline.evaluate.plan import Stage
     from pipeline.evaluate.report import print_manifest
