@@ -19,22 +19,21 @@ import statistics
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import uvicorn
 
 from bench.measure import median_ratio
 from bench.reward_server.documents_first import lengthened
-from bench.reward_server.work import RecordingSampler, num_tokens, run_published, run_whole
+from bench.reward_server.work import RecordingSampler, at_once, num_tokens, run_published, run_whole
 from pipeline.ports import hold_port
+from pipeline.settings.recipe import TINY_POLICY
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
 from reward.serving.client import RewardClient
 from reward.serving.config import ServerConfig
 from reward.serving.server import create_app
 from reward.types import Outcome, RagQuery
 
-_CHECKPOINT = Path(__file__).parents[2] / "pipeline" / "tiny" / "checkpoint"
 _T = TypeVar("_T")
 _TOKEN = "a-token-of-the-benchmark"
 Case = tuple[RagQuery, str]
@@ -50,8 +49,6 @@ _ANSWERS_A_QUERY = 4  # of the long documents, as when several samples of a prom
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured."""
-
     documents: str  # short or long
     in_flight: int
     num_audits: int  # a round
@@ -65,13 +62,7 @@ class Setting:
 
 HEADLINE = Setting("short", 256, 512, _ROUNDS)
 LONG = Setting("long", 64, 128)
-SETTINGS = (
-    HEADLINE,
-    Setting("short", 16, 64, _ROUNDS),
-    Setting("short", 1, 6),
-    LONG,
-    Setting("long", 1, 4),
-)
+SETTINGS = (HEADLINE, Setting("short", 16, 64, _ROUNDS), Setting("short", 1, 6), LONG, Setting("long", 1, 4))
 
 
 @dataclass
@@ -103,9 +94,6 @@ class Samples:
 
 def measure() -> tuple[dict[str, Any], dict[str, list[float]]]:
     """Figures by setting, and the headline's seconds by way."""
-    # Kernels of so small a model only wait for each other on several cores (docs/log.md), and the server
-    # must have a core of its own as it has beside a GPU.
-    os.environ |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
     return asyncio.run(_measure())
 
 
@@ -134,14 +122,12 @@ class Bench:
 
     @classmethod
     async def start(cls) -> Bench:
-        """Starts the engine and the server on it."""
-        sampler = RecordingSampler(LocalSamplerConfig(model=str(_CHECKPOINT), max_model_len=4096))
+        sampler = RecordingSampler(LocalSamplerConfig(model=str(TINY_POLICY), max_model_len=4096))
         await sampler.ready()
         server, url = await _start_server(sampler)
         return cls(sampler, await sampler._started(), server, url)
 
     async def close(self) -> None:
-        """Stops both."""
         await self._client.close()
         self._server.should_exit = True
         await self._sampler.close()
@@ -178,16 +164,14 @@ class Bench:
 
     async def _serve(self, asked: Sequence[Case], in_flight: int) -> list[float]:
         """Seconds of each audit."""
-        slots = asyncio.Semaphore(in_flight)
 
-        async def one(query: RagQuery, response: str) -> float:
-            async with slots:
-                start = time.perf_counter()
-                result = await self._client.audit(query, response, include_trajectories=False)
-                assert result.verdict.outcome is not Outcome.NO_CLAIMS
-                return time.perf_counter() - start
+        async def one(case: Case) -> float:
+            start = time.perf_counter()
+            result = await self._client.audit(*case, include_trajectories=False)
+            assert result.verdict.outcome is not Outcome.NO_CLAIMS
+            return time.perf_counter() - start
 
-        return list(await asyncio.gather(*(one(*case) for case in asked)))
+        return await at_once(in_flight, one, asked)
 
 
 def cases(setting: Setting) -> list[Case]:
@@ -214,7 +198,7 @@ def _answer(query: RagQuery) -> str:
 async def _start_server(sampler: RecordingSampler) -> tuple[uvicorn.Server, str]:
     with hold_port("127.0.0.1") as held:
         port = int(held.getsockname()[1])
-    config = ServerConfig(port=port, audit=_AUDIT, sampler=LocalSamplerConfig(model=str(_CHECKPOINT)))
+    config = ServerConfig(port=port, audit=_AUDIT, sampler=LocalSamplerConfig(model=str(TINY_POLICY)))
     app = create_app(config, sampler=sampler, token=_TOKEN)
     server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
     serving = asyncio.create_task(server.serve())
