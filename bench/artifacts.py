@@ -51,7 +51,6 @@ print(json.dumps({"s": seconds, "digest": digest, "peak_mib": peak_mib(), "loade
 
 
 def run() -> None:
-    """Runs the benchmark and writes its result."""
     with tempfile.TemporaryDirectory() as folder, _endpoint(Path(folder)) as settings:
         samples: dict[str, list[float]] = {"plain_up": [], "up": [], "plain_down": [], "down": []}
         peaks: dict[str, float] = {}

@@ -31,7 +31,6 @@ class Audited(NamedTuple):
 
 
 def run(files: Sequence[Path] = ()) -> None:
-    """Writes `bench/results/auditors.json`."""
     if not files:
         print("auditors: left out; name what a demo measured: --data RUN/evaluation_before.json")
         return

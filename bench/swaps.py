@@ -53,8 +53,6 @@ _NO_NAME = re.compile(
 
 
 class Change(StrEnum):
-    """What was exchanged."""
-
     NONE = "as_is"
     NUMBER = "number"
     NAME = "name"
@@ -70,7 +68,6 @@ class Variant:
 
 
 def run(data: Sequence[Path] = ()) -> None:
-    """Measures and writes `swaps.json`."""
     read = (row for path in data or DEFAULT for row in unmarked_answers(path))
     rows = list({(row.task_type, row.query.id): row for row in read}.values())
     start = time.perf_counter()
@@ -140,16 +137,13 @@ def _stands_in(words: str, text: str) -> bool:
 
 
 def _exchanged(response: str, change: Change, old: Sequence[re.Match[str]], new: str) -> Variant:
-    parts: list[str] = []
+    text, end = "", 0
     places: list[tuple[int, int]] = []
-    end = 0
     for one in old:
-        parts.append(response[end : one.start()])
-        start = sum(map(len, parts))
-        parts.append(new)
-        places.append((start, start + len(new)))
+        text += response[end : one.start()] + new
+        places.append((len(text) - len(new), len(text)))
         end = one.end()
-    return Variant(change, "".join((*parts, response[end:])), tuple(places))
+    return Variant(change, text + response[end:], tuple(places))
 
 
 def count(rows: Sequence[AuditRow]) -> dict[str, dict[str, Counter[str]]]:

@@ -91,13 +91,11 @@ def with_failures(row: Row) -> Row:
 
 
 def past_seconds() -> list[float]:
-    """How long the finished cells took."""
     rows = (row for arm in load_plan().arms for row in read_rows(arm).values())
     return [row.wall_s for row in rows if row.failure is None]
 
 
 def tell(row: Row) -> str:
-    """One line on a finished cell."""
     if row.failure is not None or row.before is None or row.after is None:
         return f"  failed: {row.failure}"
     names: tuple[FigureName, ...] = ("faithful", "false_accept")

@@ -23,8 +23,6 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure with its 95% interval."""
-
     value: float
     low: float
     high: float
@@ -32,8 +30,6 @@ class Interval:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a comparison found."""
-
     comparison: Comparison
     differences: tuple[float, ...]  # one a seed that has both rows
     interval: Interval | None  # None below two seeds
@@ -65,7 +61,6 @@ def find(comparison: Comparison, rows: Rows, plan: Plan) -> Finding:
 
 
 def decide(interval: Interval, comparison: Comparison) -> str:
-    """Applies the rule."""
     if interval.low <= 0 <= interval.high:
         return "undecided"
     return "yes" if (interval.low > 0) == (comparison.claim == "higher") else "no"

@@ -23,7 +23,6 @@ _BY_WORLD = ("always", "sometimes", "never")
 
 
 def write(plan: Plan) -> None:
-    """Writes the page and its plot."""
     from bench.ablations.plot import draw
 
     rows = rows_of_today(plan)

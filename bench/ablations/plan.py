@@ -26,7 +26,6 @@ from pipeline.tiny.supervised import parse_arguments, stages_of
 from reward.config import Settings
 
 ROOT = Path(__file__).parent.parent.parent
-PLAN_FILE = Path(__file__).with_name("plan.yaml")
 # Of the recipe, what touches a result; a run is named, tracked and guarded besides.
 _RESULT_FIELDS = {"seed", "train_roles", "data", "rollout", "ppo", "audit", "cluster", "reward"}
 
@@ -122,7 +121,6 @@ class Cell(Settings):
 
     @property
     def start(self) -> Start:
-        """The model it starts from."""
         return self.plan.starts[self.plan.arms[self.arm].start]
 
     def overrides(self, start: str) -> list[str]:
@@ -161,13 +159,14 @@ class Cell(Settings):
 
 
 @lru_cache(maxsize=1)
-def load_plan(path: Path = PLAN_FILE) -> Plan:
+def load_plan() -> Plan:
     """Reads the plan.
 
     Raises:
         ValueError: an unknown key or name.
     """
-    return Plan.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    text = Path(__file__).with_name("plan.yaml").read_text(encoding="utf-8")
+    return Plan.model_validate(yaml.safe_load(text))
 
 
 @lru_cache(maxsize=1)
