@@ -50,7 +50,6 @@ def run_sections(
 
 
 def findings_of(name: str, check: Check, *, debug: bool = False) -> tuple[Finding, ...]:
-    """What a check finds."""
     try:
         return tuple(check())
     except Exception as error:
