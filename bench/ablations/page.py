@@ -19,7 +19,6 @@ _FIGURES = {
     "checker": "right votes",
     "claims": "questions",
 }
-_BY_WORLD = ("always", "sometimes", "never")
 
 
 def write(plan: Plan) -> None:
@@ -47,45 +46,15 @@ def render(plan: Plan, rows: Rows) -> str:
     text = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         plan=plan,
         plot=PLOT.name,
-        state=_state(plan, rows),
-        verdicts=_table(
-            ("question", "claimed", "difference", "verdict"),
-            (_verdict(finding) for finding in findings if finding.differences),
-        ),
-        pending=_pending(findings, plan),
-        arms=_table(
-            ("arm", "faithful", "false accepts", "Checker", "questions", "in training"),
-            (_arm(name, finished(rows[name]), plan) for name in plan.arms if finished(rows[name])),
-        ),
-        starts=_table(
-            ("start", "world of", "models", "faithful", *_BY_WORLD, "false accepts", "Checker"),
-            _starts(plan, rows),
-        ),
-        reasons="".join(f"- {one.question}: {one.why}\n" for one in plan.comparisons if one.why),
-        failures=_failures(rows),
+        num_planned=len(list(plan.cells())),
+        done=[row for of_arm in rows.values() for row in finished(of_arm)],
+        failed=[row for of_arm in rows.values() for row in of_arm.values() if row.failure],
+        verdicts=_lines(_verdict(finding) for finding in findings if finding.differences),
+        pending=[_pair(finding.comparison) for finding in findings if not finding.differences],
+        arms=_lines(_arm(name, finished(rows[name]), plan) for name in plan.arms if finished(rows[name])),
+        starts=_lines(_starts(plan, rows)),
     )
     return text.rstrip() + "\n"
-
-
-def _state(plan: Plan, rows: Rows) -> str:
-    done = [row for of_arm in rows.values() for row in finished(of_arm)]
-    planned = len(list(plan.cells()))
-    if not done:
-        return f"None of {planned} cells has been run yet."
-    num_codes = len({row.code for row in done})
-    minutes = sum(row.wall_s for row in done) / len(done) / 60
-    num_several = sum(row.after is not None and row.after.right is not None for row in done)
-    return (
-        f"{len(done)} of {planned} cells are run, {minutes:.1f} minutes each on two CPU cores, by "
-        f"{num_codes} versions of the sources (`code` in the rows). In {num_several} of them the Solver "
-        f"answered each world {plan.tries} times, in the others once."
-    )
-
-
-def _pending(findings: Sequence[Finding], plan: Plan) -> str:
-    """The comparisons without a figure, in one sentence."""
-    names = ", ".join(_pair(one.comparison) for one in findings if not one.differences)
-    return f"0 of {len(plan.seeds)} seeds run: {names}.\n" if names else ""
 
 
 def _pair(comparison: Comparison) -> str:
@@ -174,11 +143,5 @@ def _percent(interval: Interval) -> str:
     return f"{interval.value:.1%} ({interval.low:.1%} to {interval.high:.1%})"
 
 
-def _failures(rows: Rows) -> str:
-    failed = [row for of_arm in rows.values() for row in of_arm.values() if row.failure]
-    return "".join(f"- `{row.arm}`, seed {row.seed}, {row.date}: {row.failure}\n" for row in failed)
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+def _lines(rows: Iterable[Sequence[str]]) -> str:
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
