@@ -17,6 +17,7 @@ import os
 import random
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -38,11 +39,8 @@ _T = TypeVar("_T")
 _TOKEN = "a-token-of-the-benchmark"
 Case = tuple[RagQuery, str]
 _ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-_AUDIT = AuditConfig(
-    prompts="compact",
-    proposer=SamplingSettings(temperature=1.0, max_tokens=160),
-    checker=SamplingSettings(temperature=1.0, max_tokens=160),
-)
+_SAMPLING = SamplingSettings(temperature=1.0, max_tokens=160)
+_AUDIT = AuditConfig(prompts="compact", proposer=_SAMPLING, checker=_SAMPLING)
 _LONG_WORDS = 1500  # of all documents of a query; about 40 are its own
 _ANSWERS_A_QUERY = 4  # of the long documents, as when several samples of a prompt are audited
 
@@ -69,17 +67,15 @@ SETTINGS = (HEADLINE, Setting("short", 16, 64, _ROUNDS), Setting("short", 1, 6),
 class Samples:
     """Of one setting, one sample a round."""
 
-    seconds: dict[str, list[float]] = field(
-        default_factory=lambda: {way: [] for way in ("server", "limit", "published", "cached")}
-    )
-    front_end_cpu_s: dict[str, list[float]] = field(default_factory=lambda: {"server": [], "limit": []})
+    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # by way
+    front_end_cpu_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     latencies: list[float] = field(default_factory=list)
     work: list[dict[str, int]] = field(default_factory=list)
 
     def figures(self, setting: Setting) -> dict[str, Any]:
         """Medians over the rounds, and the last round's token work."""
         cuts = statistics.quantiles(self.latencies, n=100)
-        cpu_ms = {way: 1000 * statistics.median(s) for way, s in self.front_end_cpu_s.items()}
+        cpu_s = {way: statistics.median(self.front_end_cpu_s[way]) for way in ("server", "limit")}
         return {
             "audits": setting.num_audits,
             "audits_per_s": setting.num_audits / statistics.median(self.seconds["server"]),
@@ -87,7 +83,7 @@ class Samples:
             "speedup_over_barrier_schedule": median_ratio(self.seconds, "published", "server"),
             "speedup_over_barrier_schedule_with_cache": median_ratio(self.seconds, "cached", "server"),
             "latency_s": {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98]},
-            "front_end_cpu_ms_per_audit": {way: ms / setting.num_audits for way, ms in cpu_ms.items()},
+            "front_end_cpu_ms_per_audit": {way: 1000 * s / setting.num_audits for way, s in cpu_s.items()},
             "work": self.work[-1],
         }
 
@@ -124,8 +120,16 @@ class Bench:
     async def start(cls) -> Bench:
         sampler = RecordingSampler(LocalSamplerConfig(model=str(TINY_POLICY), max_model_len=4096))
         await sampler.ready()
-        server, url = await _start_server(sampler)
-        return cls(sampler, await sampler._started(), server, url)
+        with hold_port("127.0.0.1") as held:
+            port = int(held.getsockname()[1])
+        config = ServerConfig(port=port, audit=_AUDIT, sampler=LocalSamplerConfig(model=str(TINY_POLICY)))
+        app = create_app(config, sampler=sampler, token=_TOKEN)
+        server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
+        serving = asyncio.create_task(server.serve())
+        serving.add_done_callback(lambda _: None)  # holds it
+        while not server.started:
+            await asyncio.sleep(0.01)
+        return cls(sampler, await sampler._started(), server, f"http://127.0.0.1:{port}")
 
     async def close(self) -> None:
         await self._client.close()
@@ -158,8 +162,7 @@ class Bench:
         start, start_cpu = time.perf_counter(), time.process_time()
         result = await work
         samples.seconds[way].append(time.perf_counter() - start)
-        if way in samples.front_end_cpu_s:
-            samples.front_end_cpu_s[way].append(time.process_time() - start_cpu)
+        samples.front_end_cpu_s[way].append(time.process_time() - start_cpu)
         return result
 
     async def _serve(self, asked: Sequence[Case], in_flight: int) -> list[float]:
@@ -193,16 +196,3 @@ def _answer(query: RagQuery) -> str:
     """Two sentences of the documents: a true answer to this query, and a wrong one to any other."""
     texts = [document.text.strip() for document in query.documents[:2]]
     return " ".join(f"{mark}) {text}" for mark, text in zip("ab", texts, strict=False))
-
-
-async def _start_server(sampler: RecordingSampler) -> tuple[uvicorn.Server, str]:
-    with hold_port("127.0.0.1") as held:
-        port = int(held.getsockname()[1])
-    config = ServerConfig(port=port, audit=_AUDIT, sampler=LocalSamplerConfig(model=str(TINY_POLICY)))
-    app = create_app(config, sampler=sampler, token=_TOKEN)
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
-    serving = asyncio.create_task(server.serve())
-    serving.add_done_callback(lambda _: None)  # holds it
-    while not server.started:
-        await asyncio.sleep(0.01)
-    return server, f"http://127.0.0.1:{port}"
