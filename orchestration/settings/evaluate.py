@@ -63,13 +63,17 @@ def evaluation_job(
         ValueError: a setting cannot be used.
     """
     under_test, weights_sha256 = _model(model, model_name)
+    judge: dict[str, Any] | None = None
+    if given.judge:
+        judge = engine_servers(given.judge.url, given.judge.model).model_dump()
+        judge |= {"api_key_env": given.judge.key_env, "timeout_s": given.timeout_s}
     tree: dict[str, Any] = {
         **given.model_dump(include={"benchmarks", "style", "limit", "concurrency", "audit"}),
         **run,
         "num_generations": given.generations,
         "model": {**under_test.model_dump(), "timeout_s": given.timeout_s},
         "weights_sha256": weights_sha256,
-        "judge": _judge(given.judge, given.timeout_s) if given.judge else None,
+        "judge": judge,
         "generation": {**GENERATION.model_dump(), "max_tokens": given.max_tokens, "seed": given.seed},
         "judging": {**JUDGING.model_dump(), "seed": given.seed},
         "audit_settings": _AUDIT_BY_MODEL | {"seed": given.seed} if given.audit == "model" else {},
@@ -92,11 +96,6 @@ def judge_settings(url: str | None, name: str | None) -> JudgeSettings | None:
     if name is None:
         raise ValueError(f"--judge-model: missing; say which model {url} shall judge with")
     return JudgeSettings(url=url, model=name)
-
-
-def _judge(given: JudgeSettings, timeout_s: float) -> dict[str, Any]:
-    server = engine_servers(given.url, given.model)
-    return {**server.model_dump(), "api_key_env": given.key_env, "timeout_s": timeout_s}
 
 
 def benchmark_paths(texts: Sequence[str]) -> dict[str, str]:
