@@ -6,8 +6,6 @@ The store is --store, else MARCH_ARTIFACTS, else the folder runs/artifacts. Cred
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -19,7 +17,7 @@ from orchestration.commands import options
 from orchestration.terminal.messages import error_console, fail, output_console
 
 if TYPE_CHECKING:
-    from pipeline.artifacts.backend import Advance
+    from orchestration.terminal.progress import ByteProgress
     from pipeline.artifacts.store import ArtifactStore
 
 artifacts = typer.Typer(
@@ -72,8 +70,8 @@ def put(
     from pipeline.artifacts.store import files_of
 
     opened = open_named(store)
-    with byte_progress("storing", sum(path.stat().st_size for path in files_of(source).values())) as advance:
-        published = opened.publish(source, kind=kind, advance=advance)
+    with byte_progress("storing", sum(path.stat().st_size for path in files_of(source).values())) as bar:
+        published = opened.publish(source, kind=kind, advance=bar.advance)
     if pointer:
         opened.move(pointer, published.digest, expected=opened.pointed(pointer))
     print(published.digest)
@@ -93,8 +91,8 @@ def get(
     from pipeline.artifacts.address import named_artifact
 
     found = named_artifact(ref, partial(open_named, store))
-    with byte_progress("fetching", found.manifest().size) as advance:
-        manifest = found.store.get(found.digest, out, advance=advance)
+    with byte_progress("fetching", found.manifest().size) as bar:
+        manifest = found.store.get(found.digest, out, advance=bar.advance)
     print(f"{out}: {len(manifest.files):,} files, {manifest.size / 1e6:,.1f} MB, verified")
 
 
@@ -117,8 +115,8 @@ def verify(
             f"--store: {opened.backend.address} holds nothing to verify; give a store that is used"
         )
     found = 0
-    with byte_progress("verifying", None) as advance:
-        for damage in find_damage(opened, digests, read=read, advance=advance):
+    with byte_progress("verifying") as bar:
+        for damage in find_damage(opened, digests, read=read, advance=bar.advance):
             print(printable(f"{damage.key}: {damage.problem}"))
             found += 1
     if found:
@@ -214,10 +212,8 @@ def prune(
     print(f"removed: {remove(opened, garbage, grace=grace):,}")
 
 
-@contextmanager
-def byte_progress(label: str, total: int | None) -> Iterator[Advance]:
+def byte_progress(label: str, total: int | None = None) -> ByteProgress:
     """A bar with rate and remaining time; lines where there is no terminal."""
     from orchestration.terminal.progress import ByteProgress
 
-    with ByteProgress(error_console(), label, total=total) as bar:
-        yield bar.advance
+    return ByteProgress(error_console(), label, total=total)

@@ -75,8 +75,8 @@ def serve_model(
         version = open_version(reference, registry, open_named(store))[1]
         if last is not None and last.version == version.version:
             return last
-        with byte_progress("fetching", None) as advance:
-            return Fetched(version.version, str(local_weights(version, advance=advance)))
+        with byte_progress("fetching") as bar:
+            return Fetched(version.version, str(local_weights(version, advance=bar.advance)))
 
     def command(served: Fetched, port: int, host: str = LOOPBACK) -> list[str]:
         # Not `vllm serve`: the CPU build's does not start.
