@@ -23,14 +23,7 @@ Check = Callable[[], Iterable[Finding]]
 def run_sections(
     store: StoreSettings, run_dir: Path, recipe: Recipe | None, *, only: Sequence[str], debug: bool = False
 ) -> tuple[Section, ...]:
-    """Runs the checks that `only` names, all when it is empty, by section of the report.
-
-    Args:
-        store: The artifact store.
-        run_dir: Where runs go.
-        recipe: What must fit, if anything.
-        only: Names of checks.
-        debug: Whether an error that only we can fix is raised.
+    """Runs the checks that `only` names, all when it is empty; with `debug` errors of ours are raised.
 
     Raises:
         ValueError: `only` names a check that there is not.
