@@ -202,9 +202,8 @@ def _figures(clusters: Collection[Counter[str]]) -> dict[str, Any]:
         "num_sources": len(clusters),
         "counts": {name: sums[name] for name in names},
         "shares": {
-            name: {"share": value, "interval": found and [found.low, found.high]}
-            for name, value in shares.items()
-            for found in [intervals[name]]
+            name: {"share": value, "interval": interval and [interval.low, interval.high]}
+            for (name, value), interval in zip(shares.items(), intervals.values(), strict=True)
         },
     }
 
