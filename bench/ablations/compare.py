@@ -8,7 +8,7 @@ expected to be decided.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, pstdev
 
@@ -85,16 +85,11 @@ def finished(rows: Mapping[int, Row]) -> list[Row]:
     return [rows[seed] for seed in sorted(rows) if rows[seed].failure is None]
 
 
-def _differences(comparison: Comparison, rows: Rows, seeds: Sequence[int]) -> list[float]:
-    differences = []
+def _differences(comparison: Comparison, rows: Rows, seeds: Sequence[int]) -> Iterator[float]:
     for seed in seeds:
-        pair = [rows.get(name, {}).get(seed) for name in comparison.arms]
-        if any(row is None or row.after is None for row in pair):
-            continue
-        row, other = pair[0], pair[-1]
-        assert row and other and row.after and other.before and other.after  # for the type checker
-        if row.start != other.start:
+        row = rows.get(comparison.arm, {}).get(seed)
+        other = rows.get(comparison.against or comparison.arm, {}).get(seed)
+        if not (row and row.after and other and other.before and other.after) or row.start != other.start:
             continue
         base = other.before if comparison.against is None else other.after
-        differences.append(value_of(row.after, comparison.figure) - value_of(base, comparison.figure))
-    return differences
+        yield value_of(row.after, comparison.figure) - value_of(base, comparison.figure)
