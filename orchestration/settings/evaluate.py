@@ -9,13 +9,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from orchestration.settings import InputPath
-from orchestration.settings.sampler import audit_sampler, engine_servers
+from orchestration.settings.sampler import BY_MODEL, audit_sampler, engine_servers
 from pipeline.evaluate.plan import GENERATION, JUDGING, EvaluationJob
 from reward.assignments import assign
 from reward.config import SamplerConfig, Settings
 
-# As `march audit` has it: what the auditing model writes is bound to its format, so that it parses.
-_AUDIT_BY_MODEL = {"structured": "all"}
 _MLFLOW_SCHEMES = ("models:/", "runs:/", "mlflow-artifacts:/")
 
 
@@ -76,7 +74,7 @@ def evaluation_job(
         "judge": judge,
         "generation": {**GENERATION.model_dump(), "max_tokens": given.max_tokens, "seed": given.seed},
         "judging": {**JUDGING.model_dump(), "seed": given.seed},
-        "audit_settings": _AUDIT_BY_MODEL | {"seed": given.seed} if given.audit == "model" else {},
+        "audit_settings": BY_MODEL | {"seed": given.seed} if given.audit == "model" else {},
     }
     return EvaluationJob.model_validate(assign(tree, given.overrides))
 
