@@ -20,7 +20,6 @@ WITH_DATA = ("auditors", "credit", "ragtruth", "swaps")
 
 
 def main() -> None:
-    """Reads the command line and runs what it names."""
     parser = argparse.ArgumentParser(prog="python -m bench")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--data", action="append", type=Path, default=[], help="files in place of the tests'")

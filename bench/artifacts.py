@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.measure import write_result
+from bench.measure import median_ratio, write_result
 from pipeline.artifacts.s3 import make_client
 from pipeline.artifacts.settings import MIB, StoreSettings
 from tests.s3_server import serve_swift
@@ -51,7 +51,6 @@ print(json.dumps({"s": seconds, "digest": digest, "peak_mib": peak_mib(), "loade
 
 
 def run() -> None:
-    """Runs the benchmark and writes its result."""
     with tempfile.TemporaryDirectory() as folder, _endpoint(Path(folder)) as settings:
         samples: dict[str, list[float]] = {"plain_up": [], "up": [], "plain_down": [], "down": []}
         peaks: dict[str, float] = {}
@@ -61,8 +60,7 @@ def run() -> None:
         figures: dict[str, Any] = {"mib": _MIB, "shards": _SHARDS, "part_mib": settings.part_mib}
         figures |= {"workers": settings.workers} | peaks
     for way in ("up", "down"):
-        ratios = sorted(a / b for a, b in zip(samples[f"plain_{way}"], samples[way], strict=True))
-        figures[f"{way}_times_plain"] = ratios[len(ratios) // 2]
+        figures[f"{way}_times_plain"] = median_ratio(samples, f"plain_{way}", way)
     print(write_result("artifacts", samples_s=samples, figures=figures))
 
 

@@ -31,7 +31,6 @@ class Audited(NamedTuple):
 
 
 def run(files: Sequence[Path] = ()) -> None:
-    """Writes `bench/results/auditors.json`."""
     if not files:
         print("auditors: left out; name what a demo measured: --data RUN/evaluation_before.json")
         return
@@ -40,8 +39,7 @@ def run(files: Sequence[Path] = ()) -> None:
         evaluation = Evaluation.model_validate_json(file.read_text(encoding="utf-8"))
         found[file.stem] = figures(list(audited(evaluation)))
         print(file.stem, found[file.stem])
-    arguments = [word for file in files for word in ("--data", f"RUN/{file.name}")]
-    write_result("auditors", samples_s={}, figures=found, arguments=arguments)
+    write_result("auditors", samples_s={}, figures=found, data=[f"RUN/{file.name}" for file in files])
 
 
 def audited(evaluation: Evaluation) -> Iterator[Audited]:

@@ -60,8 +60,8 @@ def run(runs: Sequence[Path] = ()) -> None:
     found = {credit.value: figures(turns, credit) for credit in CheckerCredit}
     for name, one in found.items():
         print(name, one)
-    arguments = [word for run in runs for word in ("--data", run.name)]
-    write_result("credit", samples_s={}, figures={"votes": len(turns), "credits": found}, arguments=arguments)
+    kept = {"votes": len(turns), "credits": found}
+    write_result("credit", samples_s={}, figures=kept, data=[run.name for run in runs])
 
 
 def turns_of(run: Path) -> Iterator[Turn]:
@@ -84,22 +84,18 @@ def _turns(row: RolloutRow, query: tuple[str, str], config: AuditConfig) -> Iter
     for vote, rewards, gives_consensus in zip(found.votes, own, gives, strict=True):
         is_right = _is_right(row, vote, rewards, gives_consensus=gives_consensus)
         if is_right is not None:
-            turn = _checker_turn(rewards)
+            # As the trainer has it, without its tokens, which no file of rollouts holds.
+            turn = Trajectory(
+                role=Role.CHECKER,
+                prompt_token_ids=(0,),
+                response_token_ids=(0,),
+                finish_reason="stop",
+                own_reward=rewards.reward,
+                undisputed_reward=rewards.undisputed,
+                answer_rewards=rewards.answers,
+            )
             paid = {credit: turn_reward(turn, row.verdict, credit) for credit in CheckerCredit}
             yield Turn(query, paid, is_right)
-
-
-def _checker_turn(own: OwnRewards) -> Trajectory:
-    """The turn as the trainer has it, without its tokens, which no file of rollouts holds."""
-    return Trajectory(
-        role=Role.CHECKER,
-        prompt_token_ids=(0,),
-        response_token_ids=(0,),
-        finish_reason="stop",
-        own_reward=own.reward,
-        undisputed_reward=own.undisputed,
-        answer_rewards=own.answers,
-    )
 
 
 def _is_right(row: RolloutRow, vote: Answer | None, own: OwnRewards, *, gives_consensus: bool) -> bool | None:

@@ -14,6 +14,7 @@ rows is timed by itself, too, on the signatures of the same rows.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -44,7 +45,6 @@ Row = dict[str, Any]
 
 
 def run() -> None:
-    """Measures and writes `prepare.json`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         evaluation = list(_rows(_EVALUATION_ROWS, seed=1, name="dev", evaluation=[]))
@@ -63,9 +63,7 @@ def run() -> None:
 def _rows(num_rows: int, *, seed: int, name: str, evaluation: list[Row]) -> Iterator[Row]:
     draw = random.Random(seed)
     words = [f"{draw.choice('bcdfgklmnprst')}{draw.randrange(10**6):x}" for _ in range(20_000)]
-    weights = [1 / (place + 10) for place in range(len(words))]
-    total = 0.0
-    sums = [total := total + weight for weight in weights]
+    sums = list(itertools.accumulate(1 / (place + 10) for place in range(len(words))))
     before: Row | None = None
     for i in range(num_rows):
         texts = [
@@ -107,8 +105,8 @@ def _prepare(folder: Path, size: int) -> dict[str, float]:
     options = ("--limit", str(size), "--tokenizer", "tiny", "--max-prompt-tokens", "100000")
     inputs = ("--input", folder / "rows.jsonl", "--exclude-overlap", folder / "dev.jsonl", "--out", out)
     start = time.perf_counter()
-    process = subprocess.Popen([*_COMMAND, *map(str, inputs), *options], stdout=subprocess.DEVNULL)
-    peaks = _peaks(psutil.Process(process.pid), process)
+    process = psutil.Popen([*_COMMAND, *map(str, inputs), *options], stdout=subprocess.DEVNULL)
+    peaks = _peaks(process)
     seconds = time.perf_counter() - start
     manifest = read_manifest(out)
     assert process.returncode == 0 and manifest is not None
@@ -123,13 +121,13 @@ def _prepare(folder: Path, size: int) -> dict[str, float]:
     }
 
 
-def _peaks(parent: psutil.Process, process: subprocess.Popen[bytes]) -> dict[str, float]:
+def _peaks(process: psutil.Popen) -> dict[str, float]:
     """Largest sums over all processes, in MiB, and the CPU seconds of all of them."""
     rss = pss = processes = 0
     cpu_s: dict[int, float] = {}  # by process, as last seen
     while process.poll() is None:
         found = []
-        for one in _family(parent):
+        for one in _family(process):
             try:
                 memory, times = one.memory_full_info(), one.cpu_times()
             except psutil.Error:

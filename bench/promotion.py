@@ -100,7 +100,6 @@ def promoted(drawn: Drawn, policy: GatePolicy) -> dict[str, Array]:
 
 
 def run() -> None:
-    """Draws, decides, writes the figures and the picture."""
     policy, start = GatePolicy(), time.perf_counter()
     rates = {
         f"{gain:g}": [_rate(documents, (gain, gain), policy) for documents in DOCUMENTS] for gain in GAINS
@@ -126,28 +125,22 @@ def _rate(documents: int, gains: tuple[float, float], policy: GatePolicy) -> dic
 
 
 def _plot(rates: dict[str, list[dict[str, float]]], policy: GatePolicy) -> None:
-    import matplotlib
+    from bench.ablations.plot import GRID, INK, STYLE, plt, save
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    style = {"font.family": "DejaVu Sans", "font.size": 10, "svg.hashsalt": "march", "svg.fonttype": "none"}
-    colours = ("#C44E00", "#6B7280", "#0072B2", "#00805A")  # as bench.ablations.plot
-    with plt.rc_context(style):
+    colours = ("#C44E00", "#6B7280", "#0072B2", "#00805A")
+    with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
         for colour, (gain, found) in zip(colours, rates.items(), strict=True):
             label = "no better" if gain == "0" else f"better by {100 * float(gain):g} points"
             axes.plot(DOCUMENTS, [100 * one["both"] for one in found], "o-", color=colour, label=label)
-            primary = [100 * one["primary"] for one in found]
-            axes.plot(DOCUMENTS, primary, ":", color=colour)
-        axes.axhline(100 * policy.primary.alpha, color="#1F2937", linewidth=0.8)
+            axes.plot(DOCUMENTS, [100 * one["primary"] for one in found], ":", color=colour)
+        axes.axhline(100 * policy.primary.alpha, color=INK, linewidth=0.8)
         axes.set_xscale("log")
         axes.set_xticks(DOCUMENTS, [str(one) for one in DOCUMENTS])
         axes.minorticks_off()
         axes.set_xlabel("documents, two items each (dotted: the primary score alone; line: alpha)")
         axes.set_ylabel("promoted, %")
         axes.spines[["right", "top"]].set_visible(False)
-        axes.grid(color="#E5E7EB", linewidth=0.7)
+        axes.grid(color=GRID, linewidth=0.7)
         axes.legend(frameon=False)
-        figure.savefig(_PICTURE, metadata={"Date": None, "Creator": None})
-        plt.close(figure)
+        save(figure, _PICTURE)

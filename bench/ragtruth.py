@@ -44,7 +44,6 @@ def was_seen(source_id: str) -> bool:
 
 
 def run(data: Sequence[Path] = ()) -> None:
-    """Measures and writes `ragtruth.json`."""
     rows = [row for row in read_rows(data[0] if data else _SLICE, RowFormat.RAGTRUTH) if not row.excluded]
     samples: dict[str, list[float]] = {}
     found: dict[str, Parts] = {}
@@ -53,22 +52,18 @@ def run(data: Sequence[Path] = ()) -> None:
         verdicts = [judge(row) for row in rows]
         samples[name] = [time.perf_counter() - start]
         found[name] = _parts(rows, verdicts)
-    arguments = ["--data", data[0].name] if data else []
     others = {name: _scores(parts) for name, parts in found.items() if name != THIS}
     figures = {"num_rows": len(rows), "parts": _as_data(found[THIS]), "others": others}
-    path = write_result("ragtruth", samples_s=samples, figures=figures, arguments=arguments)
+    path = write_result("ragtruth", samples_s=samples, figures=figures, data=[path.name for path in data[:1]])
     _print(found)
     print(path)
 
 
 def _auditors() -> Iterator[tuple[str, Callable[[AuditRow], Verdict]]]:
-    yield THIS, partial(_looked_up, AuditConfig(checks=CHECKS))
-    yield WITHOUT_CHECKS, partial(_looked_up, AuditConfig())
+    checked, plain = AuditConfig(checks=CHECKS), AuditConfig()
+    yield THIS, lambda row: lexical_audit(row.query, row.response, checked)
+    yield WITHOUT_CHECKS, lambda row: lexical_audit(row.query, row.response, plain)
     yield from ((name, partial(_said, refutes)) for name, refutes in rivals())
-
-
-def _looked_up(config: AuditConfig, row: AuditRow) -> Verdict:
-    return lexical_audit(row.query, row.response, config)
 
 
 def _said(refutes: Refutes, row: AuditRow) -> Verdict:

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from bench.measure import median_ratio, write_result
-from bench.reward_server.work import RecordingSampler, Work, num_tokens
+from bench.reward_server.work import RecordingSampler, Work, at_once, num_tokens
 from pipeline.settings.recipe import TINY_POLICY, load_recipe
 from pipeline.tiny.world import worlds
 from reward.auditor import audit
@@ -36,7 +36,6 @@ _R = TypeVar("_R")
 
 
 def run() -> None:
-    """Measures and writes `sizing.json`."""
     asyncio.run(_measure())
 
 
@@ -82,15 +81,9 @@ async def _timed(
 ) -> tuple[list[_R], float]:
     """What the work made of each item, `_IN_FLIGHT` of them at once, and its seconds."""
     await engine.reset_prefix_cache()
-    slots = asyncio.Semaphore(_IN_FLIGHT)
-
-    async def one(item: _T) -> _R:
-        async with slots:
-            return await work(item)
-
     start = time.perf_counter()
-    done = await asyncio.gather(*(one(item) for item in items))
-    return list(done), time.perf_counter() - start
+    done = await at_once(_IN_FLIGHT, work, items)
+    return done, time.perf_counter() - start
 
 
 def _figures(

@@ -53,8 +53,6 @@ _NO_NAME = re.compile(
 
 
 class Change(StrEnum):
-    """What was exchanged."""
-
     NONE = "as_is"
     NUMBER = "number"
     NAME = "name"
@@ -70,7 +68,6 @@ class Variant:
 
 
 def run(data: Sequence[Path] = ()) -> None:
-    """Measures and writes `swaps.json`."""
     read = (row for path in data or DEFAULT for row in unmarked_answers(path))
     rows = list({(row.task_type, row.query.id): row for row in read}.values())
     start = time.perf_counter()
@@ -78,8 +75,7 @@ def run(data: Sequence[Path] = ()) -> None:
     samples = {"all": [time.perf_counter() - start]}
     found = {name: _figures(clusters.values()) for name, clusters in groups.items()}
     figures = {"kinds": _KINDS, "checks": CHECKS, "groups": found}
-    arguments = [word for path in data for word in ("--data", path.name)]
-    written = write_result("swaps", samples_s=samples, figures=figures, arguments=arguments)
+    written = write_result("swaps", samples_s=samples, figures=figures, data=[path.name for path in data])
     for name, one in found.items():
         print(_line(name, one))
     print(written)
@@ -141,16 +137,13 @@ def _stands_in(words: str, text: str) -> bool:
 
 
 def _exchanged(response: str, change: Change, old: Sequence[re.Match[str]], new: str) -> Variant:
-    parts: list[str] = []
+    text, end = "", 0
     places: list[tuple[int, int]] = []
-    end = 0
     for one in old:
-        parts.append(response[end : one.start()])
-        start = sum(map(len, parts))
-        parts.append(new)
-        places.append((start, start + len(new)))
+        text += response[end : one.start()] + new
+        places.append((len(text) - len(new), len(text)))
         end = one.end()
-    return Variant(change, "".join((*parts, response[end:])), tuple(places))
+    return Variant(change, text + response[end:], tuple(places))
 
 
 def count(rows: Sequence[AuditRow]) -> dict[str, dict[str, Counter[str]]]:
@@ -209,9 +202,8 @@ def _figures(clusters: Collection[Counter[str]]) -> dict[str, Any]:
         "num_sources": len(clusters),
         "counts": {name: sums[name] for name in names},
         "shares": {
-            name: {"share": value, "interval": found and [found.low, found.high]}
-            for name, value in shares.items()
-            for found in [intervals[name]]
+            name: {"share": value, "interval": interval and [interval.low, interval.high]}
+            for (name, value), interval in zip(shares.items(), intervals.values(), strict=True)
         },
     }
 

@@ -25,7 +25,6 @@ _PHASES = ("rollout", "experience", "update", "sync")
 
 
 def run() -> None:
-    """Measures and writes `training.json`."""
     medians: dict[str, list[float]] = {name: [] for name in _ROLES}
     seen: dict[str, list[Mapping[str, float]]] = {name: [] for name in _ROLES}
     for _ in range(_ROUNDS):

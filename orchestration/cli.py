@@ -15,7 +15,6 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from orchestration.commands import prune  # noqa: F401 (its commands are of `march artifacts`)
 from orchestration.commands.artifacts import artifacts
 from orchestration.commands.audit import audit, review
 from orchestration.commands.base_model import base_model
@@ -33,7 +32,7 @@ from orchestration.commands.schedule import schedule, status
 from orchestration.commands.serve import serve
 from orchestration.commands.serve_model import serve_model
 from orchestration.commands.world import world
-from orchestration.terminal.messages import error_console, fail
+from orchestration.terminal.messages import error_console, fail, user_error
 
 _DEBUG = "MARCH_DEBUG"
 
@@ -52,8 +51,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(args=arguments, prog_name="march")
     except Exception as error:
-        from orchestration.terminal.messages import user_error
-
         line = user_error(error)
         if line is None or os.environ.get(_DEBUG):
             raise
@@ -196,12 +193,7 @@ def demo(
 
     _finish(
         lambda: run_demo(
-            run_dir=run_dir,
-            seed=seed,
-            steps=steps,
-            recipe=recipe,
-            overrides=overrides or [],
-            num_rows=rows,
+            run_dir=run_dir, seed=seed, steps=steps, recipe=recipe, overrides=overrides or [], num_rows=rows
         )
     )
 

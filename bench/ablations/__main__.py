@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         page.write(plan)
         return 0
     wanted = [cell for cell in plan.cells() if cell.arm in options.arms and cell.seed in options.seeds]
-    missing = [cell for cell in wanted if is_missing(cell, retry=options.retry, tell=True)]
+    missing = [cell for cell in wanted if is_missing(cell, retry=options.retry)]
     print(f"{len(wanted) - len(missing)} of {len(wanted)} cells are there; {len(missing)} to run", flush=True)
     if options.list:
         print("\n".join(f"{cell.arm} seed {cell.seed}" for cell in missing))
@@ -49,14 +49,13 @@ def parse(arguments: Sequence[str] | None, plan: Plan) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def is_missing(cell: Cell, *, retry: bool = False, tell: bool = False) -> bool:
+def is_missing(cell: Cell, *, retry: bool) -> bool:
     """Whether a cell is to be run: it has no row, one of other settings, or one that may be tried again."""
     row = read_rows(cell.arm).get(cell.seed)
     if row is None:
         return True
     if row.settings != cell.digest:
-        if tell:
-            print(f"{cell.arm} seed {cell.seed}: its settings changed since {row.date}; it is run again")
+        print(f"{cell.arm} seed {cell.seed}: its settings changed since {row.date}; it is run again")
         return True
     return row.failure is not None and (retry or row.num_failures < _MOST_FAILURES)
 
@@ -91,13 +90,11 @@ def with_failures(row: Row) -> Row:
 
 
 def past_seconds() -> list[float]:
-    """How long the finished cells took."""
     rows = (row for arm in load_plan().arms for row in read_rows(arm).values())
     return [row.wall_s for row in rows if row.failure is None]
 
 
 def tell(row: Row) -> str:
-    """One line on a finished cell."""
     if row.failure is not None or row.before is None or row.after is None:
         return f"  failed: {row.failure}"
     names: tuple[FigureName, ...] = ("faithful", "false_accept")

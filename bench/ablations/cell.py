@@ -44,10 +44,7 @@ def run_cell(cell: Cell, scratch: Path) -> Row:
     """
     folder = new_folder(scratch / "runs", f"{cell.arm}-{cell.seed}-")
     phases: dict[str, float] = {}
-    begun = Row(
-        arm=cell.arm, seed=cell.seed, settings=cell.digest, code=code_digest(),
-        date=datetime.now(UTC).date().isoformat(), wall_s=0.0, failure="not run",
-    )  # fmt: skip
+    begun = {"code": code_digest(), "date": datetime.now(UTC).date().isoformat()}
     try:
         figures = _run(cell, scratch, folder, phases)
     except (TrainingFailedError, CellFailedError, ValueError, FileNotFoundError) as error:
@@ -55,9 +52,8 @@ def run_cell(cell: Cell, scratch: Path) -> Row:
         figures = {"failure": " ".join(said.replace(str(scratch), "").split())[:800], "num_failures": 1}
     took = {name: round(seconds, 1) for name, seconds in phases.items()}
     wall_s = round(phases.get("training", 0.0) + phases.get("after", 0.0), 1)
-    return Row.model_validate(
-        begun.model_dump() | {"failure": None, "wall_s": wall_s, "phases_s": took} | figures
-    )
+    named = {"arm": cell.arm, "seed": cell.seed, "settings": cell.digest}
+    return Row.model_validate(named | begun | {"wall_s": wall_s, "phases_s": took} | figures)
 
 
 def last_line(log: Path) -> str:
@@ -84,19 +80,17 @@ def _run(cell: Cell, scratch: Path, folder: Path, phases: dict[str, float]) -> d
     measured = scratch / "starts" / f"measured-{cell.start_digest}.json"
     asked = [*cell.evaluation, "--tries", str(cell.plan.tries)]
     before = _timed(phases, "before", lambda: measure(start, measured, asked))
-    train_it = lambda: train(cell.plan.recipe, run_dir=folder / "training", overrides=overrides)  # noqa: E731
-    _timed(phases, "training", train_it)
-    model = folder / "training" / "model"
-    after = _timed(phases, "after", lambda: measure(model, folder / "after.json", asked))
+    run = folder / "training"
+    _timed(phases, "training", lambda: train(cell.plan.recipe, run_dir=run, overrides=overrides))
+    after = _timed(phases, "after", lambda: measure(run / "model", folder / "after.json", asked))
     recipe = load_recipe(cell.plan.recipe, overrides)
-    rollout = recipe.rollout
-    answers = rollout.batch_size * rollout.samples_per_query
+    answers = recipe.rollout.batch_size * recipe.rollout.samples_per_query
     return {
         "preset": recipe.preset or "",
         "start": hashlib.sha256((start / "model.safetensors").read_bytes()).hexdigest()[:12],
         "before": figures_of(before),
         "after": figures_of(after),
-        "trained": trained_of(read_steps(folder / "training"), answers_per_step=answers),
+        "trained": trained_of(read_steps(run), answers_per_step=answers),
     }
 
 

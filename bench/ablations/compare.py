@@ -8,7 +8,7 @@ expected to be decided.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, pstdev
 
@@ -23,8 +23,6 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure with its 95% interval."""
-
     value: float
     low: float
     high: float
@@ -32,11 +30,8 @@ class Interval:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a comparison found."""
-
     comparison: Comparison
-    num_seeds: int  # with both rows
-    differences: tuple[float, ...]  # one a seed
+    differences: tuple[float, ...]  # one a seed that has both rows
     interval: Interval | None  # None below two seeds
     verdict: str  # "yes", "no", "undecided" or "n of 5 seeds run"
 
@@ -62,11 +57,10 @@ def find(comparison: Comparison, rows: Rows, plan: Plan) -> Finding:
         verdict = f"{len(differences)} of {len(plan.seeds)} seeds run"
     else:
         verdict = decide(interval, comparison)
-    return Finding(comparison, len(differences), differences, interval, verdict)
+    return Finding(comparison, differences, interval, verdict)
 
 
 def decide(interval: Interval, comparison: Comparison) -> str:
-    """Applies the rule."""
     if interval.low <= 0 <= interval.high:
         return "undecided"
     return "yes" if (interval.low > 0) == (comparison.claim == "higher") else "no"
@@ -91,16 +85,11 @@ def finished(rows: Mapping[int, Row]) -> list[Row]:
     return [rows[seed] for seed in sorted(rows) if rows[seed].failure is None]
 
 
-def _differences(comparison: Comparison, rows: Rows, seeds: Sequence[int]) -> list[float]:
-    differences = []
+def _differences(comparison: Comparison, rows: Rows, seeds: Sequence[int]) -> Iterator[float]:
     for seed in seeds:
-        pair = [rows.get(name, {}).get(seed) for name in comparison.arms]
-        if any(row is None or row.after is None for row in pair):
-            continue
-        row, other = pair[0], pair[-1]
-        assert row and other and row.after and other.before and other.after  # for the type checker
-        if row.start != other.start:
+        row = rows.get(comparison.arm, {}).get(seed)
+        other = rows.get(comparison.against or comparison.arm, {}).get(seed)
+        if not (row and row.after and other and other.before and other.after) or row.start != other.start:
             continue
         base = other.before if comparison.against is None else other.after
-        differences.append(value_of(row.after, comparison.figure) - value_of(base, comparison.figure))
-    return differences
+        yield value_of(row.after, comparison.figure) - value_of(base, comparison.figure)

@@ -20,11 +20,8 @@ _FIGURES = {
     "claims": "questions",
 }
 
-_BY_WORLD = ("always", "sometimes", "never")
-
 
 def write(plan: Plan) -> None:
-    """Writes the page and its plot."""
     from bench.ablations.plot import draw
 
     rows = rows_of_today(plan)
@@ -49,45 +46,15 @@ def render(plan: Plan, rows: Rows) -> str:
     text = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         plan=plan,
         plot=PLOT.name,
-        state=_state(plan, rows),
-        verdicts=_table(
-            ("question", "claimed", "difference", "verdict"),
-            (_verdict(finding) for finding in findings if finding.num_seeds),
-        ),
-        pending=_pending(findings, plan),
-        arms=_table(
-            ("arm", "faithful", "false accepts", "Checker", "questions", "in training"),
-            (_arm(name, finished(rows[name]), plan) for name in plan.arms if finished(rows[name])),
-        ),
-        starts=_table(
-            ("start", "world of", "models", "faithful", *_BY_WORLD, "false accepts", "Checker"),
-            _starts(plan, rows),
-        ),
-        reasons="".join(f"- {one.question}: {one.why}\n" for one in plan.comparisons if one.why),
-        failures=_failures(rows),
+        num_planned=len(list(plan.cells())),
+        done=[row for of_arm in rows.values() for row in finished(of_arm)],
+        failed=[row for of_arm in rows.values() for row in of_arm.values() if row.failure],
+        verdicts=_lines(_verdict(finding) for finding in findings if finding.differences),
+        pending=[_pair(finding.comparison) for finding in findings if not finding.differences],
+        arms=_lines(_arm(name, finished(rows[name]), plan) for name in plan.arms if finished(rows[name])),
+        starts=_lines(_starts(plan, rows)),
     )
     return text.rstrip() + "\n"
-
-
-def _state(plan: Plan, rows: Rows) -> str:
-    done = [row for of_arm in rows.values() for row in finished(of_arm)]
-    planned = len(list(plan.cells()))
-    if not done:
-        return f"None of {planned} cells has been run yet."
-    num_codes = len({row.code for row in done})
-    minutes = sum(row.wall_s for row in done) / len(done) / 60
-    num_several = sum(row.after is not None and row.after.right is not None for row in done)
-    return (
-        f"{len(done)} of {planned} cells are run, {minutes:.1f} minutes each on two CPU cores, by "
-        f"{num_codes} versions of the sources (`code` in the rows). In {num_several} of them the Solver "
-        f"answered each world {plan.tries} times, in the others once."
-    )
-
-
-def _pending(findings: Sequence[Finding], plan: Plan) -> str:
-    """The comparisons without a figure, in one sentence."""
-    names = ", ".join(_pair(one.comparison) for one in findings if not one.num_seeds)
-    return f"0 of {len(plan.seeds)} seeds run: {names}.\n" if names else ""
 
 
 def _pair(comparison: Comparison) -> str:
@@ -115,18 +82,15 @@ def _difference(finding: Finding) -> str:
 
 
 def _arm(name: str, rows: Sequence[Row], plan: Plan) -> tuple[str, ...]:
+    arm = plan.arms[name]
+    steps = f"; {arm.steps} steps" if arm.steps else ""
     seeds = "" if len(rows) == len(plan.seeds) else f"; {len(rows)} of {len(plan.seeds)} seeds"
-    head = f"`{name}`: {plan.arms[name].about}{_steps(plan, name)}{seeds}"
+    head = f"`{name}`: {arm.about}{steps}{seeds}"
     after = [row.after for row in rows if row.after]
     trained = [row.trained for row in rows if row.trained]
     questions = sum(figures.claims for figures in after) / len(after)
     in_training = sum(one.false_accept for one in trained) / len(trained)
     return (head, *_held_out(after), f"{questions:.2f}", f"{in_training:.1%}")
-
-
-def _steps(plan: Plan, arm: str) -> str:
-    steps = plan.arms[arm].steps
-    return "" if steps is None else f"; {steps} steps"
 
 
 def _starts(plan: Plan, rows: Rows) -> list[tuple[str, ...]]:
@@ -179,11 +143,5 @@ def _percent(interval: Interval) -> str:
     return f"{interval.value:.1%} ({interval.low:.1%} to {interval.high:.1%})"
 
 
-def _failures(rows: Rows) -> str:
-    failed = [row for of_arm in rows.values() for row in of_arm.values() if row.failure]
-    return "".join(f"- `{row.arm}`, seed {row.seed}, {row.date}: {row.failure}\n" for row in failed)
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+def _lines(rows: Iterable[Sequence[str]]) -> str:
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows)

@@ -19,27 +19,15 @@ import yaml
 from pydantic import Field, model_validator
 
 from pipeline.demo.evaluation import EVALUATION_SEED
-from pipeline.settings.recipe import TINY_POLICY, Recipe, load_recipe
+from pipeline.settings.recipe import TINY_POLICY, load_recipe
 from pipeline.tiny.manifest import MANIFEST
 from pipeline.tiny.recipe import Stage
 from pipeline.tiny.supervised import parse_arguments, stages_of
 from reward.config import Settings
 
 ROOT = Path(__file__).parent.parent.parent
-PLAN_FILE = Path(__file__).with_name("plan.yaml")
 # Of the recipe, what touches a result; a run is named, tracked and guarded besides.
-_RESULT_FIELDS = {
-    "seed",
-    "train_roles",
-    "data",
-    "rollout",
-    "ppo",
-    "audit",
-    "cluster",
-    "reward",
-}
-
-_FIRST_ERRORS = ("p_late", "p_early", "p_miscopy", "p_checker")
+_RESULT_FIELDS = {"seed", "train_roles", "data", "rollout", "ppo", "audit", "cluster", "reward"}
 
 FigureName = Literal["faithful", "false_accept", "checker", "claims"]
 
@@ -105,13 +93,11 @@ class Plan(Settings):
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
-        named = [arm.start for arm in self.arms.values()]
-        if unknown := set(named) - set(self.starts):
+        if unknown := {arm.start for arm in self.arms.values()} - set(self.starts):
             raise ValueError(f"arms: start {sorted(unknown)} is not among starts; add or fix it")
-        used = {name for comparison in self.comparisons for name in comparison.arms}
-        if unknown := used - set(self.arms):
-            raise ValueError(f"comparisons: {sorted(unknown)} are no arms; add or fix them")
         for comparison in self.comparisons:
+            if unknown := set(comparison.arms) - set(self.arms):
+                raise ValueError(f"comparisons: {sorted(unknown)} are no arms; add or fix them")
             if len({self.arms[name].steps for name in comparison.arms}) > 1:
                 raise ValueError(f"comparisons: {' and '.join(comparison.arms)} differ in steps")
         listed = [name for block in self.blocks for name in block]
@@ -134,52 +120,37 @@ class Cell(Settings):
     seed: int
 
     @property
-    def steps(self) -> int:
-        """PPO steps."""
-        return self.plan.arms[self.arm].steps or self.plan.steps
-
-    @property
     def start(self) -> Start:
-        """The model it starts from."""
         return self.plan.starts[self.plan.arms[self.arm].start]
 
     def overrides(self, start: str) -> list[str]:
         """The settings over the recipe of a training from the model in the folder `start`."""
-        fixed = [f"model='{start}'", f"data.max_steps={self.steps}", f"seed={self.seed}"]
+        steps = self.plan.arms[self.arm].steps or self.plan.steps
+        fixed = [f"model='{start}'", f"data.max_steps={steps}", f"seed={self.seed}"]
         arm = [setting.replace("{start}", start) for setting in self.plan.arms[self.arm].set]
         # A cell that was killed begins again, so no checkpoint is needed.
-        return [*fixed, f"checkpoint.every={10 * self.steps}", *arm]
+        return [*fixed, f"checkpoint.every={10 * steps}", *arm]
 
     @property
     def world(self) -> str:
         """The arm's setting of the worlds; empty for those of the recipe."""
-        return next(
-            (setting for setting in self.plan.arms[self.arm].set if setting.startswith("data.world")), ""
-        )
+        settings = self.plan.arms[self.arm].set
+        return next((setting for setting in settings if setting.startswith("data.world")), "")
 
     @property
     def evaluation(self) -> list[str]:
         """Arguments of `python -m pipeline.demo.evaluate` beside the model and the file."""
         world = [self.world] if self.world else []
         settings = [part for setting in (*world, *self.plan.check) for part in ("--set", setting)]
-        seed = EVALUATION_SEED + self.seed
-        return [
-            "--recipe",
-            self.plan.recipe,
-            "--rows",
-            str(self.plan.worlds),
-            "--seed",
-            str(seed),
-            *settings,
-        ]
+        rows, seed = str(self.plan.worlds), str(EVALUATION_SEED + self.seed)
+        return ["--recipe", self.plan.recipe, "--rows", rows, "--seed", seed, *settings]
 
     @property
     def digest(self) -> str:
         """Of all settings; two cells with one digest differ by chance only."""
         recipe = load_recipe(self.plan.recipe, self.overrides("{start}"))
-        # Kept cells were named when the option for the number of rows was --worlds.
-        evaluation = ["--worlds" if part == "--rows" else part for part in self.evaluation]
-        return _digest([_recipe_settings(recipe), self.start.digest, evaluation])
+        said = recipe.model_dump(mode="json", include=_RESULT_FIELDS, exclude_defaults=True)
+        return _digest([said, self.start.digest, self.evaluation])
 
     @property
     def start_digest(self) -> str:
@@ -188,13 +159,14 @@ class Cell(Settings):
 
 
 @lru_cache(maxsize=1)
-def load_plan(path: Path = PLAN_FILE) -> Plan:
+def load_plan() -> Plan:
     """Reads the plan.
 
     Raises:
         ValueError: an unknown key or name.
     """
-    return Plan.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    text = Path(__file__).with_name("plan.yaml").read_text(encoding="utf-8")
+    return Plan.model_validate(yaml.safe_load(text))
 
 
 @lru_cache(maxsize=1)
@@ -209,31 +181,11 @@ def code_digest() -> str:
 
 
 def _stage_settings(stage: Stage) -> dict[str, Any]:
-    """A stage without the settings that came after the first cells, where they are still their defaults."""
+    """A stage without its errors and settings of the world that are defaults."""
     settings = asdict(stage)
-    settings["errors"] = {name: p for name, p in settings["errors"].items() if p or name in _FIRST_ERRORS}
-    world = settings.pop("world").model_dump(mode="json", exclude_defaults=True)
-    return settings | ({"world": world} if world else {})
-
-
-_FIRST_CPU = {"cpu_threads": 1, "cpu_dtype": "float32"}
-
-
-def _recipe_settings(recipe: Recipe) -> dict[str, Any]:
-    said: dict[str, Any] = recipe.model_dump(mode="json", include=_RESULT_FIELDS, exclude_defaults=True)
-    if said.get("audit", {}).get("kinds") == ["number"]:  # all that there was when the first cells were run
-        del said["audit"]["kinds"]
-    # Nothing of the kind was refuted, then.
-    for name in ("refute_unanswerable", "refute_other_counts", "refute_unreadable"):
-        if not said.get("audit", {}).get(name, True):
-            del said["audit"][name]
-    cluster = said.get("cluster", {})
-    for name, value in _FIRST_CPU.items():  # nor was there a choice of these
-        if cluster.get(name) == value:
-            del cluster[name]
-    if not cluster:
-        said.pop("cluster", None)
-    return said
+    settings["errors"] = {name: p for name, p in settings["errors"].items() if p}
+    settings["world"] = stage.world.model_dump(mode="json", exclude_defaults=True)
+    return settings
 
 
 def _digest(value: object) -> str:

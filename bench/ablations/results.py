@@ -89,7 +89,6 @@ class Row(Record):
 
 
 def figures_of(evaluation: Evaluation) -> Figures:
-    """Returns what is kept of a measurement."""
     answers, num_tries = evaluation.answers, evaluation.setup.num_tries
     of_each = Counter(answer.num_faithful for answer in answers)
     return Figures(

@@ -17,11 +17,11 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from bench.measure import median_ratio
-from bench.reward_server.work import Work, generate
+from bench.reward_server.work import Work, at_once, generate
+from pipeline.settings.recipe import TINY_POLICY
 from reward.config import LocalSamplerConfig
 from reward.samplers import Message
 from reward.samplers.local import LocalEngineSampler
@@ -30,7 +30,6 @@ from reward.types import Document, RagQuery, Role
 
 Turns = tuple[Work, ...]  # of one answer and its audit, in order
 WAYS = ("role_first", "documents_first")
-_CHECKPOINT = str(Path(__file__).parents[2] / "pipeline" / "tiny" / "checkpoint")
 _ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 _MAX_MODEL_LEN = 4096  # all that the tiny policy has
 _WORDS, _IN_FLIGHT, _ANSWERS = 1500, 64, 128
@@ -57,10 +56,9 @@ class Samples:
 def measure() -> dict[str, Any]:
     """`documents_first_speedup` and the figures of both ways."""
     samples = asyncio.run(_measure())
+    seconds = {way: one.seconds for way, one in samples.items()}
     return {
-        "documents_first_speedup": median_ratio(
-            {way: one.seconds for way, one in samples.items()}, "role_first", "documents_first"
-        ),
+        "documents_first_speedup": median_ratio(seconds, "role_first", "documents_first"),
         "documents_first": {
             "document_words": _WORDS,
             "in_flight": _IN_FLIGHT,
@@ -105,11 +103,9 @@ def answers(way: str, queries: Sequence[RagQuery], tokenizer: Any) -> list[Turns
 
 
 async def _measure() -> dict[str, Samples]:
-    # As the other measurements: the kernels of so small a model only wait for each other on several cores.
-    os.environ |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
-    sampler = LocalEngineSampler(LocalSamplerConfig(model=_CHECKPOINT, max_model_len=_MAX_MODEL_LEN))
+    sampler = LocalEngineSampler(LocalSamplerConfig(model=str(TINY_POLICY), max_model_len=_MAX_MODEL_LEN))
     await sampler.ready()
-    engine, tokenizer = await sampler._started(), load_tokenizer(_CHECKPOINT, field="model")
+    engine, tokenizer = await sampler._started(), load_tokenizer(str(TINY_POLICY), field="model")
     samples = {way: Samples() for way in WAYS}
     for number in range(_ROUNDS + 1):
         queries = _queries()
@@ -130,16 +126,13 @@ def _queries() -> list[RagQuery]:
 
 
 async def _round(engine: Any, asked: Sequence[Turns], seen: Samples) -> None:
-    slots = asyncio.Semaphore(_IN_FLIGHT)
-
     async def one(turns: Turns) -> None:
-        async with slots:
-            for turn in turns:
-                cached = await asyncio.gather(*(generate(engine, turn.prompt, n) for n in turn.lengths))
-                seen.num_prompt_tokens += len(turn.prompt) * len(turn.lengths)
-                seen.num_cached_tokens += sum(cached)
+        for turn in turns:
+            cached = await asyncio.gather(*(generate(engine, turn.prompt, n) for n in turn.lengths))
+            seen.num_prompt_tokens += len(turn.prompt) * len(turn.lengths)
+            seen.num_cached_tokens += sum(cached)
 
     await engine.reset_prefix_cache()
     start = time.perf_counter()
-    await asyncio.gather(*map(one, asked))
+    await at_once(_IN_FLIGHT, one, asked)
     seen.seconds.append(time.perf_counter() - start)

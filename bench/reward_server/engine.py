@@ -17,41 +17,36 @@ import os
 import random
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import uvicorn
 
 from bench.measure import median_ratio
 from bench.reward_server.documents_first import lengthened
-from bench.reward_server.work import RecordingSampler, num_tokens, run_published, run_whole
+from bench.reward_server.work import RecordingSampler, at_once, num_tokens, run_published, run_whole
 from pipeline.ports import hold_port
+from pipeline.settings.recipe import TINY_POLICY
 from reward.config import AuditConfig, LocalSamplerConfig, SamplingSettings
 from reward.serving.client import RewardClient
 from reward.serving.config import ServerConfig
 from reward.serving.server import create_app
 from reward.types import Outcome, RagQuery
 
-_CHECKPOINT = Path(__file__).parents[2] / "pipeline" / "tiny" / "checkpoint"
 _T = TypeVar("_T")
 _TOKEN = "a-token-of-the-benchmark"
 Case = tuple[RagQuery, str]
 _ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-_AUDIT = AuditConfig(
-    prompts="compact",
-    proposer=SamplingSettings(temperature=1.0, max_tokens=160),
-    checker=SamplingSettings(temperature=1.0, max_tokens=160),
-)
+_SAMPLING = SamplingSettings(temperature=1.0, max_tokens=160)
+_AUDIT = AuditConfig(prompts="compact", proposer=_SAMPLING, checker=_SAMPLING)
 _LONG_WORDS = 1500  # of all documents of a query; about 40 are its own
 _ANSWERS_A_QUERY = 4  # of the long documents, as when several samples of a prompt are audited
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured."""
-
     documents: str  # short or long
     in_flight: int
     num_audits: int  # a round
@@ -65,30 +60,22 @@ class Setting:
 
 HEADLINE = Setting("short", 256, 512, _ROUNDS)
 LONG = Setting("long", 64, 128)
-SETTINGS = (
-    HEADLINE,
-    Setting("short", 16, 64, _ROUNDS),
-    Setting("short", 1, 6),
-    LONG,
-    Setting("long", 1, 4),
-)
+SETTINGS = (HEADLINE, Setting("short", 16, 64, _ROUNDS), Setting("short", 1, 6), LONG, Setting("long", 1, 4))
 
 
 @dataclass
 class Samples:
     """Of one setting, one sample a round."""
 
-    seconds: dict[str, list[float]] = field(
-        default_factory=lambda: {way: [] for way in ("server", "limit", "published", "cached")}
-    )
-    front_end_cpu_s: dict[str, list[float]] = field(default_factory=lambda: {"server": [], "limit": []})
+    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # by way
+    front_end_cpu_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     latencies: list[float] = field(default_factory=list)
     work: list[dict[str, int]] = field(default_factory=list)
 
     def figures(self, setting: Setting) -> dict[str, Any]:
         """Medians over the rounds, and the last round's token work."""
         cuts = statistics.quantiles(self.latencies, n=100)
-        cpu_ms = {way: 1000 * statistics.median(s) for way, s in self.front_end_cpu_s.items()}
+        cpu_s = {way: statistics.median(self.front_end_cpu_s[way]) for way in ("server", "limit")}
         return {
             "audits": setting.num_audits,
             "audits_per_s": setting.num_audits / statistics.median(self.seconds["server"]),
@@ -96,16 +83,13 @@ class Samples:
             "speedup_over_barrier_schedule": median_ratio(self.seconds, "published", "server"),
             "speedup_over_barrier_schedule_with_cache": median_ratio(self.seconds, "cached", "server"),
             "latency_s": {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98]},
-            "front_end_cpu_ms_per_audit": {way: ms / setting.num_audits for way, ms in cpu_ms.items()},
+            "front_end_cpu_ms_per_audit": {way: 1000 * s / setting.num_audits for way, s in cpu_s.items()},
             "work": self.work[-1],
         }
 
 
 def measure() -> tuple[dict[str, Any], dict[str, list[float]]]:
     """Figures by setting, and the headline's seconds by way."""
-    # Kernels of so small a model only wait for each other on several cores (docs/log.md), and the server
-    # must have a core of its own as it has beside a GPU.
-    os.environ |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
     return asyncio.run(_measure())
 
 
@@ -134,14 +118,20 @@ class Bench:
 
     @classmethod
     async def start(cls) -> Bench:
-        """Starts the engine and the server on it."""
-        sampler = RecordingSampler(LocalSamplerConfig(model=str(_CHECKPOINT), max_model_len=4096))
+        sampler = RecordingSampler(LocalSamplerConfig(model=str(TINY_POLICY), max_model_len=4096))
         await sampler.ready()
-        server, url = await _start_server(sampler)
-        return cls(sampler, await sampler._started(), server, url)
+        with hold_port("127.0.0.1") as held:
+            port = int(held.getsockname()[1])
+        config = ServerConfig(port=port, audit=_AUDIT, sampler=LocalSamplerConfig(model=str(TINY_POLICY)))
+        app = create_app(config, sampler=sampler, token=_TOKEN)
+        server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
+        serving = asyncio.create_task(server.serve())
+        serving.add_done_callback(lambda _: None)  # holds it
+        while not server.started:
+            await asyncio.sleep(0.01)
+        return cls(sampler, await sampler._started(), server, f"http://127.0.0.1:{port}")
 
     async def close(self) -> None:
-        """Stops both."""
         await self._client.close()
         self._server.should_exit = True
         await self._sampler.close()
@@ -172,22 +162,19 @@ class Bench:
         start, start_cpu = time.perf_counter(), time.process_time()
         result = await work
         samples.seconds[way].append(time.perf_counter() - start)
-        if way in samples.front_end_cpu_s:
-            samples.front_end_cpu_s[way].append(time.process_time() - start_cpu)
+        samples.front_end_cpu_s[way].append(time.process_time() - start_cpu)
         return result
 
     async def _serve(self, asked: Sequence[Case], in_flight: int) -> list[float]:
         """Seconds of each audit."""
-        slots = asyncio.Semaphore(in_flight)
 
-        async def one(query: RagQuery, response: str) -> float:
-            async with slots:
-                start = time.perf_counter()
-                result = await self._client.audit(query, response, include_trajectories=False)
-                assert result.verdict.outcome is not Outcome.NO_CLAIMS
-                return time.perf_counter() - start
+        async def one(case: Case) -> float:
+            start = time.perf_counter()
+            result = await self._client.audit(*case, include_trajectories=False)
+            assert result.verdict.outcome is not Outcome.NO_CLAIMS
+            return time.perf_counter() - start
 
-        return list(await asyncio.gather(*(one(*case) for case in asked)))
+        return await at_once(in_flight, one, asked)
 
 
 def cases(setting: Setting) -> list[Case]:
@@ -209,16 +196,3 @@ def _answer(query: RagQuery) -> str:
     """Two sentences of the documents: a true answer to this query, and a wrong one to any other."""
     texts = [document.text.strip() for document in query.documents[:2]]
     return " ".join(f"{mark}) {text}" for mark, text in zip("ab", texts, strict=False))
-
-
-async def _start_server(sampler: RecordingSampler) -> tuple[uvicorn.Server, str]:
-    with hold_port("127.0.0.1") as held:
-        port = int(held.getsockname()[1])
-    config = ServerConfig(port=port, audit=_AUDIT, sampler=LocalSamplerConfig(model=str(_CHECKPOINT)))
-    app = create_app(config, sampler=sampler, token=_TOKEN)
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
-    serving = asyncio.create_task(server.serve())
-    serving.add_done_callback(lambda _: None)  # holds it
-    while not server.started:
-        await asyncio.sleep(0.01)
-    return server, f"http://127.0.0.1:{port}"

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.samplers import Message
 from reward.samplers.local import LocalEngineSampler
 from reward.types import SampleGroup
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 @dataclass(frozen=True)
@@ -20,12 +23,7 @@ class Work:
     """One request that was made of the engine."""
 
     prompt: tuple[int, ...]
-    lengths: tuple[int, ...]  # tokens of each completion
-
-    @property
-    def is_check(self) -> bool:
-        """Whether voters were asked, and not a Proposer."""
-        return len(self.lengths) > 1
+    lengths: tuple[int, ...]  # tokens of each completion: one of a Proposer, several of voters
 
 
 class RecordingSampler(LocalEngineSampler):
@@ -64,7 +62,8 @@ async def run_published(engine: Any, work: Sequence[Work], *, batch_size: int, k
     for share_of_proposals, share in zip(
         _shares(proposals, num_batches), _shares(checks, num_batches), strict=True
     ):
-        passes = zip(*(_one_by_one(check) for check in share), strict=True)
+        votes = ([Work(check.prompt, (length,)) for length in check.lengths] for check in share)
+        passes = zip(*votes, strict=True)
         for batch in itertools.chain([share_of_proposals], passes):
             if not keeps_cache:
                 await engine.reset_prefix_cache()
@@ -82,7 +81,7 @@ def num_tokens(work: Sequence[Work]) -> dict[str, int]:
 
 
 def _by_role(work: Sequence[Work]) -> tuple[list[Work], list[Work]]:
-    return [one for one in work if not one.is_check], [one for one in work if one.is_check]
+    return [one for one in work if len(one.lengths) == 1], [one for one in work if len(one.lengths) > 1]
 
 
 def _shares(work: Sequence[Work], num: int) -> list[Sequence[Work]]:
@@ -91,8 +90,15 @@ def _shares(work: Sequence[Work], num: int) -> list[Sequence[Work]]:
     return [work[start:end] for start, end in itertools.pairwise(cuts)]
 
 
-def _one_by_one(work: Work) -> list[Work]:
-    return [Work(work.prompt, (length,)) for length in work.lengths]
+async def at_once(num: int, work: Callable[[_T], Awaitable[_R]], items: Iterable[_T]) -> list[_R]:
+    """What the work made of each item, so many of them in flight."""
+    slots = asyncio.Semaphore(num)
+
+    async def one(item: _T) -> _R:
+        async with slots:
+            return await work(item)
+
+    return await asyncio.gather(*map(one, items))
 
 
 async def _batch(engine: Any, work: Sequence[Work]) -> None:

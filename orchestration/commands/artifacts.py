@@ -5,18 +5,19 @@ The store is --store, else MARCH_ARTIFACTS, else the folder runs/artifacts. Cred
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestration.commands import options
 from orchestration.terminal.messages import error_console, fail, output_console
 
 if TYPE_CHECKING:
-    from pipeline.artifacts.backend import Advance
+    from orchestration.terminal.progress import ByteProgress
     from pipeline.artifacts.store import ArtifactStore
 
 artifacts = typer.Typer(
@@ -31,6 +32,14 @@ StoreOption = Annotated[
         help="s3://BUCKET/PREFIX or a folder; else MARCH_ARTIFACTS.",
         show_default="runs/artifacts",
     ),
+]
+
+GraceOption = Annotated[float, typer.Option(min=0, help="What is younger stays.")]
+KeepOption = Annotated[
+    list[str] | None, typer.Option(metavar="REF", help="Keep this too, beside what pointers point to.")
+]
+NoRegistryOption = Annotated[
+    bool, typer.Option("--no-registry", help="Ask none: no version or run refers to this store.")
 ]
 
 
@@ -61,8 +70,8 @@ def put(
     from pipeline.artifacts.store import files_of
 
     opened = open_named(store)
-    with byte_progress("storing", sum(path.stat().st_size for path in files_of(source).values())) as advance:
-        published = opened.publish(source, kind=kind, advance=advance)
+    with byte_progress("storing", sum(path.stat().st_size for path in files_of(source).values())) as bar:
+        published = opened.publish(source, kind=kind, advance=bar.advance)
     if pointer:
         opened.move(pointer, published.digest, expected=opened.pointed(pointer))
     print(published.digest)
@@ -82,8 +91,8 @@ def get(
     from pipeline.artifacts.address import named_artifact
 
     found = named_artifact(ref, partial(open_named, store))
-    with byte_progress("fetching", found.manifest().size) as advance:
-        manifest = found.store.get(found.digest, out, advance=advance)
+    with byte_progress("fetching", found.manifest().size) as bar:
+        manifest = found.store.get(found.digest, out, advance=bar.advance)
     print(f"{out}: {len(manifest.files):,} files, {manifest.size / 1e6:,.1f} MB, verified")
 
 
@@ -106,8 +115,8 @@ def verify(
             f"--store: {opened.backend.address} holds nothing to verify; give a store that is used"
         )
     found = 0
-    with byte_progress("verifying", None) as advance:
-        for damage in find_damage(opened, digests, read=read, advance=advance):
+    with byte_progress("verifying") as bar:
+        for damage in find_damage(opened, digests, read=read, advance=bar.advance):
             print(printable(f"{damage.key}: {damage.problem}"))
             found += 1
     if found:
@@ -116,10 +125,95 @@ def verify(
     print(f"{len(digests):,} manifests: {'every object was read' if read else 'all present, sizes right'}")
 
 
-@contextmanager
-def byte_progress(label: str, total: int | None) -> Iterator[Advance]:
+@artifacts.command()
+def gc(
+    delete: Annotated[bool, typer.Option("--delete", help="Remove it; else only say what would go.")] = False,
+    grace_hours: GraceOption = 168.0,
+    keep: KeepOption = None,
+    registry: options.RegistryUri = None,
+    no_registry: NoRegistryOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Find what no pointer, registered version or MLflow run refers to, and unfinished uploads.
+
+    Removes it only with --delete. A registry that cannot be read stops it.
+    """
+    prune(
+        dry_run=not delete,
+        grace_hours=grace_hours,
+        keep=keep,
+        registry=registry,
+        no_registry=no_registry,
+        store=store,
+    )
+
+
+@artifacts.command()
+def prune(
+    keep_last: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Results of each job's last N retrainings stay; else all."),
+    ] = None,
+    version: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL@NUMBER", help="Delete this version, with what only it needs."),
+    ] = None,
+    ancestors: Annotated[
+        bool,
+        typer.Option(
+            "--ancestors/--no-ancestors",
+            help="Keep weights, rows and evaluations that only the lineage of a descendant names.",
+        ),
+    ] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    grace_hours: GraceOption = 168.0,
+    keep: KeepOption = None,
+    registry: options.RegistryUri = None,
+    no_registry: NoRegistryOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Remove old results of retrainings, or a version, and then all that nothing needs any more.
+
+    What another version, its lineage, an MLflow run, a decision or a pointer of yours needs stays.
+    """
+    from orchestration.registry.open import open_version
+    from orchestration.registry.store import Registry
+    from orchestration.registry.stored import references
+    from orchestration.retrain.retention import results_of_version, stale_results, why_needed
+    from pipeline.artifacts.terminal import garbage_table
+    from pipeline.artifacts.upkeep import find_garbage, remove
+
+    opened, grace = open_named(store), timedelta(hours=grace_hours)
+    asked = None if no_registry else registry
+    if not (dry_run or asked or no_registry or keep):
+        raise ValueError(
+            "--mlflow: no registry is set, and registered versions would count as garbage; give it (or "
+            "MLFLOW_TRACKING_URI), --keep REF for each that must stay, or --no-registry"
+        )
+    gone = [open_version(reference, registry, opened) for reference in version or ()]
+    for decisions, one in gone:
+        if why := why_needed(decisions, one):
+            named = f"{decisions.model}@{one.version}"
+            raise ValueError(f"--version {named}: {why}; decide otherwise first (docs/promotion.md)")
+    stale = stale_results(opened, keep_last) if keep_last else set[str]()
+    stale |= {name for _, one in gone for name in results_of_version(opened, one)}
+    kept = {opened.resolve(ref) for ref in keep or ()}
+    if asked is None:
+        print("march: no registry was asked; only pointers, champions and --keep protect", file=sys.stderr)
+    else:
+        kept |= references(Registry(asked), opened, without=[one for _, one in gone])
+    garbage = find_garbage(opened, references=kept, grace=grace, stale=stale, with_ancestors=ancestors)
+    output_console().print(garbage_table(garbage))
+    if dry_run:
+        return print("nothing was removed")
+    for decisions, one in gone:
+        decisions.registry.delete(decisions.model, one.version)
+        print(f"deleted: {decisions.model}@{one.version}")
+    print(f"removed: {remove(opened, garbage, grace=grace):,}")
+
+
+def byte_progress(label: str, total: int | None = None) -> ByteProgress:
     """A bar with rate and remaining time; lines where there is no terminal."""
     from orchestration.terminal.progress import ByteProgress
 
-    with ByteProgress(error_console(), label, total=total) as bar:
-        yield bar.advance
+    return ByteProgress(error_console(), label, total=total)

@@ -143,10 +143,10 @@ def _audit(
         refuse_inputs(path, job)
     if review is not None:
         refuse_filled(review)
-    named = {"--out": job.output, "its summary": job.summary_path, "--compare": compared}
-    _refuse_one_file_twice({**named, "--html": html, "--review": review})
     if compared is not None and compared.resolve() in (job.output.resolve(), job.summary_path.resolve()):
         raise ValueError(f"--compare: {compared} is this audit's own output; give another audit's")
+    named = {"--out": job.output, "its summary": job.summary_path, "--compare": compared}
+    _refuse_one_file_twice({**named, "--html": html, "--review": review})
     earlier = read_earlier(compared) if compared else None
     try:
         with AuditProgress(error_console()) as progress:
@@ -170,8 +170,6 @@ def _refuse_one_file_twice(paths: Mapping[str, Path | None]) -> None:
     seen: dict[Path, str] = {}
     for option, path in paths.items():
         if path is not None and (first := seen.setdefault(path.resolve(), option)) != option:
-            if option == "--compare":
-                continue  # which has an error of its own
             raise ValueError(f"{option}: {path} is {first}, too; write to another file")
 
 

@@ -151,12 +151,12 @@ def _evaluate(
     mlflow: str | None,
     mlflow_run: str | None,
 ) -> None:
-    """Runs it, and writes and says what was found."""
     from pipeline.evaluate.compare import compare
     from pipeline.evaluate.plan import Stage
-    from pipeline.evaluate.report import print_manifest
+    from pipeline.evaluate.report import print_manifest, render_report
     from pipeline.evaluate.results import read_manifest
     from pipeline.evaluate.run import run_evaluation
+    from reward.offline.files import replace_file
 
     if compared is not None:
         read_manifest(compared)  # before anything is spent
@@ -174,9 +174,6 @@ def _evaluate(
     print_manifest(manifest, comparison, console)
     log_dir = str(job.log_dir(Stage.JUDGE))
     if html is not None and viewer is not None:
-        from pipeline.evaluate.report import render_report
-        from reward.offline.files import replace_file
-
         page = render_report(manifest, comparison, log_dir=log_dir, viewer=f"{viewer.name}/index.html")
         replace_file(html, page)
         files.append(html)

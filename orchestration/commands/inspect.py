@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from orchestration.terminal.messages import output_console
-
-if TYPE_CHECKING:
-    from orchestration.inspect.run import Run, Wanted
 
 _TERMINAL_ROWS, _PAGE_ROWS = 3, 500
 
@@ -38,8 +35,10 @@ def inspect(
     html: Annotated[Path | None, typer.Option(help="Write a page: figures, filters, answers.")] = None,
 ) -> None:
     """Show what a training run did: its steps, and its answers with claims, votes and evidence."""
-    from orchestration.inspect.run import Wanted, open_run
-    from orchestration.inspect.terminal import print_overview
+    from orchestration.inspect.page import render_run
+    from orchestration.inspect.run import Wanted, choose, few, open_run, read_answers, read_entries, totals
+    from orchestration.inspect.terminal import print_answers, print_overview
+    from reward.offline.files import replace_file
     from reward.types import Outcome
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):  # no record of the run is at risk
@@ -48,27 +47,13 @@ def inspect(
     wanted = Wanted(Outcome(outcome) if outcome else None, query_id, worst)
     opened = open_run(run)
     if html is None and not (steps or limit) and wanted == Wanted():
-        print_overview(opened, output_console())
-    else:
-        _show_answers(opened, steps, wanted, limit, html)
-
-
-def _show_answers(
-    run: Run, steps: tuple[int, int] | None, wanted: Wanted, limit: int | None, html: Path | None
-) -> None:
-    """Prints the answers that fit, or writes a page of them."""
-    from orchestration.inspect.page import render_run
-    from orchestration.inspect.run import choose, few, read_answers, read_entries, totals
-    from orchestration.inspect.terminal import print_answers
-    from reward.offline.files import replace_file
-
-    fitting = choose(read_entries(run, steps), wanted)
+        return print_overview(opened, output_console())
+    fitting = choose(read_entries(opened, steps), wanted)
     if html is None:
-        rows = read_answers(run, fitting[: limit or _TERMINAL_ROWS])
-        print_answers(run, rows, totals(fitting), output_console())
-        return
+        rows = read_answers(opened, fitting[: limit or _TERMINAL_ROWS])
+        return print_answers(opened, rows, totals(fitting), output_console())
     shown = few(fitting, limit or _PAGE_ROWS)
-    replace_file(html, render_run(run, read_answers(run, shown), totals(fitting)))
+    replace_file(html, render_run(opened, read_answers(opened, shown), totals(fitting)))
     left = len(fitting) - len(shown)
     cut = f"; {left:,} more fit and are not on it (--limit)" if left else ""
     print(f"{html}: {len(shown):,} of {len(fitting):,} answers{cut}")

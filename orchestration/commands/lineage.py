@@ -55,8 +55,9 @@ def lineage(
 
         opened, run_dir = open_named(store), Path(ref)
         known = opened.resolve(parent) if parent else None
-        with byte_progress("storing", None) as advance:
-            digest = publish_run(opened, run_dir, evaluations=evaluation or [], parent=known, advance=advance)
+        with byte_progress("storing") as bar:
+            given = evaluation or []
+            digest = publish_run(opened, run_dir, evaluations=given, parent=known, advance=bar.advance)
         print(digest)
         if link:
             link_run(opened, run_dir, digest)

@@ -142,14 +142,12 @@ def _inputs(
         raise ValueError(f"--input: {num} for {len(names)} datasets; give one each, in the same order")
     sources = [SOURCES[name] for name in names]
     require_terms(sources, accepted)
-    if given:
-        return tuple(Input(source, path) for source, path in zip(sources, given, strict=True))
+    paths = list(given)
     if download:
-        return tuple(Input(source, _download(source, source.files, folder)) for source in sources)
-    return tuple(
-        Input(source, _download(source, [_at(url)], folder))
-        for source, url in zip(sources, urls, strict=True)
-    )
+        paths = [_download(source, source.files, folder) for source in sources]
+    elif urls:
+        paths = [_download(source, [_at(url)], folder) for source, url in zip(sources, urls, strict=True)]
+    return tuple(Input(source, path) for source, path in zip(sources, paths, strict=True))
 
 
 def _at(url: str) -> RemoteFile:

@@ -6,10 +6,13 @@ Exit codes of `promote`: 0 promoted, or waiting for approval; 2 for what a user 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, open_named
@@ -27,7 +30,13 @@ _CODES = {"refused": 3, "inconclusive": 4}  # of `promote`
 
 def register(
     model: options.Model,
-    weights: options.Weights,
+    weights: Annotated[
+        str,
+        typer.Argument(
+            metavar="WEIGHTS",
+            help="Their folder, which is put into the store, or REF of a model or a lineage.",
+        ),
+    ],
     registry: options.RegistryUri = None,
     store: StoreOption = None,
 ) -> None:
@@ -45,11 +54,18 @@ def register(
 
 def promote(
     model: options.Model,
-    evaluation: options.Evaluation,
-    candidate: options.Candidate = "@candidate",
-    champion_evaluation: options.ChampionEvaluation = None,
+    evaluation: Annotated[str, typer.Option(metavar="DIR|REF", help="The candidate's, or artifact:REF.")],
+    candidate: Annotated[str, typer.Option(metavar="REF", help="Version number or @ALIAS.")] = "@candidate",
+    champion_evaluation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR|REF", help="The champion's, the same way; none only for the first champion."
+        ),
+    ] = None,
     policy: options.Policy = None,
-    dry_run: options.DryRun = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what the gates say; change nothing.")
+    ] = False,
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,
@@ -59,7 +75,7 @@ def promote(
 
     Decisions are in the artifact store: who may write there may decide.
     """
-    from orchestration.commands.promote_view import print_report, promotion_json
+    from orchestration.commands.promote_view import print_report
     from orchestration.promotion.policy import read_policy
     from orchestration.promotion.records import GateState
     from orchestration.registry.stored import bring_evidence
@@ -68,11 +84,8 @@ def promote(
     rules = read_policy(policy)
     opened = open_named(store)
     decisions = open_decisions(model, registry, opened, by=by)
-    given, theirs = (
-        bring_evidence(one, opened, is_dry=dry_run) if one else None
-        for one in (evaluation, champion_evaluation)
-    )
-    assert given is not None
+    given = bring_evidence(evaluation, opened, is_dry=dry_run)
+    theirs = bring_evidence(champion_evaluation, opened, is_dry=dry_run) if champion_evaluation else None
     trial = try_candidate(decisions, candidate, given, theirs, rules, is_dry=dry_run)
     if not as_json:
         print_report(trial.report, output_console())
@@ -93,7 +106,8 @@ def promote(
     else:
         ending, line = "promoted", f"{name} is the champion; it was {made.was or 'nobody'}"
     if as_json:
-        print(promotion_json(model, number, ending, line, trial.report))
+        found = {"model": model, "version": number, "ending": ending, "line": line}
+        print(json.dumps({**found, "report": trial.report.model_dump(mode="json")}, indent=1))
     if ending in _CODES:
         fail(line, code=_CODES[ending])
     if not as_json:
@@ -142,8 +156,12 @@ def rollback(
 
 
 def registered(
-    names: options.Models = None,
-    rebuild: options.Rebuild = False,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[MODEL]...", help="All, if none is named.")
+    ] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Write MLflow's aliases and tags again, as it was decided.")
+    ] = False,
     registry: options.RegistryUri = None,
     by: options.By = None,
     store: StoreOption = None,

@@ -44,10 +44,8 @@ def print_report(report: GateReport, console: Console) -> None:
     table = Table("gate", "state", "finding", "bound", "figures", box=None, header_style="bold")
     for one in report.gates:
         figures = ", ".join(f"{name} {_shown(value)}" for name, value in list(one.figures.items())[:6])
-        gate, reason, bound, shown = (
-            Text(printable(part)) for part in (one.gate, one.reason, one.bound, figures)
-        )
-        table.add_row(gate, Text(one.state, style=_STYLES[one.state]), reason, bound, shown)
+        state = Text(one.state, style=_STYLES[one.state])
+        table.add_row(_plain(one.gate), state, *map(_plain, (one.reason, one.bound, figures)))
     console.print(table)
 
 
@@ -59,21 +57,18 @@ def print_models(reports: Sequence[ModelReport], console: Console) -> None:
         for one in report.versions:
             asked = waiting.get(one.version, "")
             cells = (report.model, one.version, ", ".join(one.aliases), asked, one.sha256[:12], one.uri)
-            table.add_row(*(Text(printable(cell)) for cell in cells))
+            table.add_row(*map(_plain, cells))
     console.print(table)
     for report in reports:
         if last := report.last:
             champion = last.after.champion.version if last.after.champion else "none"
-            said = (
-                f"champion {champion}; decision {last.number}: {last.action} of version {last.about.version}"
-            )
-            console.print(Text(printable(f"{report.model}: {said} by {last.by} at {last.at}")))
+            decided = f"decision {last.number}: {last.action} of version {last.about.version}"
+            said = f"{report.model}: champion {champion}; {decided} by {last.by} at {last.at}"
+            console.print(_plain(said))
 
 
-def promotion_json(model: str, version: str, ending: str, line: str, report: GateReport) -> str:
-    """What `march model promote` found, for programs."""
-    found = {"model": model, "version": version, "ending": ending, "line": line}
-    return json.dumps({**found, "report": report.model_dump(mode="json")}, indent=1)
+def _plain(text: str) -> Text:
+    return Text(printable(text))
 
 
 def models_json(reports: Sequence[ModelReport]) -> str:
@@ -122,12 +117,13 @@ def _is_about(decision: Decision, version: str) -> bool:
 
 def _node(made: Made) -> Node:
     decision = made.decision
-    below = [Node("reason", decision.reason)] if decision.reason else []
-    below.append(Node("manifest", made.digest))
-    if decision.evaluation:
-        below.append(Node("evaluation", decision.evaluation))
-    if decision.champion_evaluation:
-        below.append(Node("champion's evaluation", decision.champion_evaluation))
+    facts = {
+        "reason": decision.reason,
+        "manifest": made.digest,
+        "evaluation": decision.evaluation,
+        "champion's evaluation": decision.champion_evaluation,
+    }
+    below = [Node(name, value) for name, value in facts.items() if value]
     if decision.report is not None:
         below.append(_gates(decision.report))
     label = f"decision {decision.number}: {decision.action} version {decision.about.version}"

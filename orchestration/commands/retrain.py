@@ -27,10 +27,7 @@ def retrain(
     job: Annotated[
         str, typer.Argument(help="A job's YAML file, or the name of one that is shipped: tiny, smollm2.")
     ],
-    assignments: Annotated[
-        list[str] | None,
-        set_option(help="Override a key, e.g. budget.hours=2."),
-    ] = None,
+    assignments: Annotated[list[str] | None, set_option(help="Override a key, e.g. budget.hours=2.")] = None,
     cluster: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Run heavy stages as Ray Jobs there: http://host:8265"),
@@ -39,8 +36,7 @@ def retrain(
         bool, typer.Option("--dry-run", help="Show the stages, what is done, and what would run.")
     ] = False,
     if_due: Annotated[
-        bool,
-        typer.Option("--if-due", help="Only if one of the job's triggers has come; for any scheduler."),
+        bool, typer.Option("--if-due", help="Only if one of the job's triggers has come; for any scheduler.")
     ] = False,
     redo: Annotated[
         str | None,
@@ -65,8 +61,7 @@ def retrain(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what happened as JSON.")] = False,
     exit_zero: Annotated[
-        bool,
-        typer.Option("--exit-zero", help="End with 0 also where nothing failed: 3, 4, 7 and 8."),
+        bool, typer.Option("--exit-zero", help="End with 0 also where nothing failed: 3, 4, 7 and 8.")
     ] = False,
 ) -> None:
     """Prepare, train, evaluate, publish, register, promote; each stage only if its result does not stand.
@@ -88,8 +83,7 @@ def retrain(
         raise ValueError("--redo: is for a retraining by hand; leave --if-due out")
     if dry_run:
         warn_ignored("beside --dry-run", if_due=if_due, redo=redo, submit=submit, json=as_json)
-        does.dry_run(does.load(job, assignments, cluster))
-        return
+        return does.dry_run(does.load(job, assignments, cluster))
 
     def act() -> Report:
         loaded = does.load(job, assignments, cluster)
@@ -117,8 +111,7 @@ def _report_of(act: Callable[[], Report], job: str, *, raises: bool) -> Report:
     try:
         return act()
     except EndedEarlyError as error:
-        goes_on = "; the same command goes on"  # which the line may say already
-        line = str(error)
+        line, goes_on = str(error), "; the same command goes on"  # which the line may say already
         if error.ending in (Ending.FAILED, Ending.FIX):
             line = line.removesuffix(goes_on) + goes_on
         return report_of(job, error.ending, line)

@@ -98,7 +98,9 @@ def retrain_if_due(name: str, job: Job, submit: str | None) -> Report:
             if submit is None:
                 return _run(name, job, store, lease, look, look.why)
             make_plan(job)  # what the retraining would refuse is refused before machines are paid for
-    return _submit(name, look, submit)
+    if code := subprocess.call(shlex.split(submit), stdin=subprocess.DEVNULL):
+        return report_of(name, Ending.FAILED, f"--submit: {submit!r} ended with {code}", look=look)
+    return report_of(name, Ending.SUBMITTED, f"submitted: {look.why}", look=look)
 
 
 def print_log(job: Job, stage: str) -> None:
@@ -166,13 +168,7 @@ def _not_due(name: str, look: Look) -> Report:
 
 
 def _run(
-    name: str,
-    job: Job,
-    store: ArtifactStore,
-    lease: Lease,
-    look: Look,
-    cause: str,
-    redo: Stage | None = None,
+    name: str, job: Job, store: ArtifactStore, lease: Lease, look: Look, cause: str, redo: Stage | None = None
 ) -> Report:
     with error_console().status("") as running:
         place = _place(job, store, lease, Watch(running, job.budget))
@@ -181,13 +177,6 @@ def _run(
     assert done.outcome is not None, "it ended"
     line = outcome_line(done, job, place.decisions.state())
     return report_of(name, done.outcome, line, look=look, retraining=done)
-
-
-def _submit(name: str, look: Look, command: str) -> Report:
-    code = subprocess.call(shlex.split(command), stdin=subprocess.DEVNULL)
-    if code:
-        return report_of(name, Ending.FAILED, f"--submit: {command!r} ended with {code}", look=look)
-    return report_of(name, Ending.SUBMITTED, f"submitted: {look.why}", look=look)
 
 
 def _place(job: Job, store: ArtifactStore, lease: Lease | None, watch: Watch) -> Place:
@@ -204,14 +193,12 @@ def _place(job: Job, store: ArtifactStore, lease: Lease | None, watch: Watch) ->
 
 
 def _start(job: Job) -> Callable[[StageRequest], LocalStage | RayStage]:
-    """Where stages run."""
     if job.cluster is None:
         return LocalStage
     return lambda request: RayStage(request) if request.stage.is_heavy else LocalStage(request)
 
 
 def _last_log(job: Job, stage: str) -> tuple[str, str]:
-    """The log, and where it is."""
     files = job.folder.glob(f"{stage}-*/{LOG_FILE}")
     file = max(files, key=lambda one: one.stat().st_mtime, default=None)
     if file is not None:

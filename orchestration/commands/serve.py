@@ -11,8 +11,7 @@ import typer
 def serve(
     config: Annotated[Path | None, typer.Option(help="Settings in YAML; options override them.")] = None,
     openai_url: Annotated[
-        str | None,
-        typer.Option(help="OpenAI-compatible server that is sampled, e.g. http://host:8000/v1."),
+        str | None, typer.Option(help="OpenAI-compatible server that is sampled, e.g. http://host:8000/v1.")
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Its model's name; without --openai-url a model for vLLM here.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,20 +16,22 @@ from orchestration.terminal.messages import warn_ignored
 
 if TYPE_CHECKING:
     from orchestration.promotion.policy import SmokePolicy
-    from orchestration.serving.follow import Check, Follower
+    from orchestration.serving.follow import Follower
 
 _EVERY_S = 30.0
 _PATIENCE_S = 600.0  # for a registry or a store that is away at the start
 
 
 def serve_model(
-    reference: options.Reference,
+    reference: Annotated[
+        str, typer.Argument(metavar="MODEL@REF", help="Model, and version number or alias.")
+    ],
     vllm_options: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- VLLM_OPTION...]", help="Passed on to vLLM.", show_default=False),
     ] = None,
-    host: options.Host = "127.0.0.1",
-    port: options.Port = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="Port to listen on.")] = 8000,
     follow: Annotated[
         bool, typer.Option("--follow", help="Take promotions and rollbacks up while it serves.")
     ] = False,
@@ -48,7 +51,7 @@ def serve_model(
             metavar="MODEL", help="With --follow: folder or hub name served until there is such a version."
         ),
     ] = None,
-    show: options.ShowCommand = False,
+    show: Annotated[bool, typer.Option("--print", help="Print vLLM's command; do not run it.")] = False,
     policy: options.Policy = None,
     registry: options.RegistryUri = None,
     store: StoreOption = None,
@@ -72,8 +75,8 @@ def serve_model(
         version = open_version(reference, registry, open_named(store))[1]
         if last is not None and last.version == version.version:
             return last
-        with byte_progress("fetching", None) as advance:
-            return Fetched(version.version, str(local_weights(version, advance=advance)))
+        with byte_progress("fetching") as bar:
+            return Fetched(version.version, str(local_weights(version, advance=bar.advance)))
 
     def command(served: Fetched, port: int, host: str = LOOPBACK) -> list[str]:
         # Not `vllm serve`: the CPU build's does not start.
@@ -90,7 +93,7 @@ def serve_model(
         follower = Follower(
             look,
             command,
-            _asks(model, rules.smoke),
+            partial(_problem, model, rules.smoke),
             limit_s=rules.smoke.timeout_s,
             every_s=every,
             one_at_a_time=one_at_a_time,
@@ -139,27 +142,23 @@ def _follow(follower: Follower, *, host: str, port: int, first: str | None) -> N
         asyncio.run(serve(served))
 
 
-def _asks(model: str, policy: SmokePolicy) -> Check:
-    """The smoke test's prompts, asked of a server."""
+async def _problem(model: str, policy: SmokePolicy, port: int) -> str | None:
+    """What is wrong with the answers of the server on a port to the smoke test's prompts."""
+    from orchestration.registry.smoke import ask
+    from orchestration.serving.forward import LOOPBACK
+    from reward.config import OpenAISamplerConfig
+    from reward.samplers import SamplerError
+    from reward.samplers.make import make_sampler
 
-    async def check(port: int) -> str | None:
-        from orchestration.registry.smoke import ask
-        from orchestration.serving.forward import LOOPBACK
-        from reward.config import OpenAISamplerConfig
-        from reward.samplers import SamplerError
-        from reward.samplers.make import make_sampler
-
-        config = OpenAISamplerConfig(
-            base_urls=(f"http://{LOOPBACK}:{port}/v1",),
-            model=model,
-            api_key_env="VLLM_API_KEY",  # vLLM's own name of it, which the server has inherited
-            max_retries=0,
-        )
-        try:
-            answers = await ask(make_sampler(config), policy)
-        except SamplerError as error:
-            return f"it does not answer ({error})"
-        num_empty = sum(not answer.strip() for answer in answers)
-        return f"{num_empty} of {len(answers)} prompts have an empty answer" if num_empty else None
-
-    return check
+    config = OpenAISamplerConfig(
+        base_urls=(f"http://{LOOPBACK}:{port}/v1",),
+        model=model,
+        api_key_env="VLLM_API_KEY",  # vLLM's own name of it, which the server has inherited
+        max_retries=0,
+    )
+    try:
+        answers = await ask(make_sampler(config), policy)
+    except SamplerError as error:
+        return f"it does not answer ({error})"
+    num_empty = sum(not answer.strip() for answer in answers)
+    return f"{num_empty} of {len(answers)} prompts have an empty answer" if num_empty else None

@@ -12,8 +12,6 @@ from orchestration.commands.options import set_option
 from orchestration.terminal.messages import output_console
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.table import Table
 
     from pipeline.worlds.wiki.world import WikiWorld
@@ -25,8 +23,7 @@ def world(
         Path | None, typer.Option(help="Write train.jsonl and held_out.jsonl there; else only count.")
     ] = None,
     overrides: Annotated[
-        list[str] | None,
-        set_option(help="As data.wiki of a recipe, e.g. num_documents=5."),
+        list[str] | None, set_option(help="As data.wiki of a recipe, e.g. num_documents=5.")
     ] = None,
     show: Annotated[int, typer.Option(min=0, help="Print so many rows of the held-out split.")] = 0,
 ) -> None:
@@ -38,23 +35,18 @@ def world(
     from pipeline.worlds.wiki.world import WikiWorld
     from pipeline.worlds.world import SPLITS
     from reward.assignments import assign
+    from reward.offline.files import replace_file
 
     made = WikiWorld(WikiSettings.model_validate(assign({}, overrides or [])))
     for split in SPLITS:
         if out is not None:
-            _write(made.rows(split), out / f"{split}.jsonl")
+            replace_file(out / f"{split}.jsonl", (f"{_line(row)}\n" for row in made.rows(split)))
     console = output_console(highlight=False)
     console.print(_counts(made))
     for row in made.rows("held_out")[:show]:
         console.print_json(_line(row))
     if out is not None:
         print(f"{out}: train.jsonl, held_out.jsonl")
-
-
-def _write(rows: Sequence[WorldRow], path: Path) -> None:
-    from reward.offline.files import replace_file
-
-    replace_file(path, (f"{_line(row)}\n" for row in rows))
 
 
 def _line(row: WorldRow) -> str:

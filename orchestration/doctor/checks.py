@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from orchestration.doctor import machine
@@ -23,19 +23,22 @@ Check = Callable[[], Iterable[Finding]]
 def run_sections(
     store: StoreSettings, run_dir: Path, recipe: Recipe | None, *, only: Sequence[str], debug: bool = False
 ) -> tuple[Section, ...]:
-    """Runs the checks, by section of the report.
-
-    Args:
-        store: The artifact store.
-        run_dir: Where runs go.
-        recipe: What must fit, if anything.
-        only: Names of the checks that are run; all when empty.
-        debug: Whether an error that only we can fix is raised.
+    """Runs the checks that `only` names, all when it is empty; with `debug` errors of ours are raised.
 
     Raises:
         ValueError: `only` names a check that there is not.
     """
-    sections = _sections(store, run_dir, recipe)
+    here = gather_packages()
+    sections: dict[str, dict[str, Check]] = {
+        "this machine": {
+            "packages": lambda: check_packages(here),
+            "gpu": lambda: machine.check_gpus(machine.gather_gpus(), here),
+            "machine": lambda: machine.check_machine(machine.gather_machine(), here),
+            "disk": lambda: machine.check_disks(machine.gather_disks(machine.places(run_dir, store)), here),
+        },
+        "artifact store": {"s3": lambda: check_store(store, timeout_s=_REQUEST_TIMEOUT_S)},
+        f"recipe {recipe.name}" if recipe else "recipe": {"recipe": lambda: _check_recipe(recipe, run_dir)},
+    }
     every = [name for checks in sections.values() for name in checks]
     if unknown := [name for name in only if name not in every]:
         raise ValueError(f"--only: {unknown[0]!r} is no check; there are {', '.join(every)}")
@@ -50,7 +53,6 @@ def run_sections(
 
 
 def findings_of(name: str, check: Check, *, debug: bool = False) -> tuple[Finding, ...]:
-    """What a check finds."""
     try:
         return tuple(check())
     except Exception as error:
@@ -61,24 +63,7 @@ def findings_of(name: str, check: Check, *, debug: bool = False) -> tuple[Findin
         return (failed(name, problem, "" if line else "MARCH_DEBUG=1 shows where; please report it"),)
 
 
-def _sections(
-    store: StoreSettings, run_dir: Path, recipe: Recipe | None
-) -> Mapping[str, Mapping[str, Check]]:
-    """The checks by name, under the titles of the report."""
-    here = gather_packages()
-    return {
-        "this machine": {
-            "packages": lambda: check_packages(here),
-            "gpu": lambda: machine.check_gpus(machine.gather_gpus(), here),
-            "machine": lambda: machine.check_machine(machine.gather_machine(), here),
-            "disk": lambda: machine.check_disks(machine.gather_disks(machine.places(run_dir, store)), here),
-        },
-        "artifact store": {"s3": lambda: check_store(store, timeout_s=_REQUEST_TIMEOUT_S)},
-        f"recipe {recipe.name}" if recipe else "recipe": {
-            "recipe": lambda: (
-                check_fit(recipe, gather_resources(run_dir))
-                if recipe
-                else [skipped("recipe", "needs --recipe")]
-            )
-        },
-    }
+def _check_recipe(recipe: Recipe | None, run_dir: Path) -> Iterable[Finding]:
+    if recipe is None:
+        return [skipped("recipe", "needs --recipe")]
+    return check_fit(recipe, gather_resources(run_dir))

@@ -37,7 +37,6 @@ class Resources:
 
 
 def gather_resources(run_dir: Path) -> Resources:
-    """Looks at this machine."""
     gpus, space = gather_gpus().gpus, os.statvfs(nearest(run_dir))
     return Resources(
         num_gpus=len(gpus),

@@ -85,7 +85,6 @@ def gather_gpus() -> GpuFacts:
 
 
 def check_gpus(facts: GpuFacts, here: Installation) -> Iterator[Finding]:
-    """Judges what there is for what is installed."""
     if facts.problem:
         fix = (
             "install NVIDIA's driver, or a newer one; docker: --gpus all; Kubernetes: request "
@@ -122,17 +121,14 @@ class MachineFacts:
 
     @property
     def usable_cores(self) -> float:
-        """What is really there."""
         return min(self.cores, self.cores_allowed or self.cores)
 
     @property
     def usable_memory(self) -> int:
-        """What is really there, in bytes."""
         return min(self.memory, self.memory_allowed or self.memory)
 
 
 def gather_machine() -> MachineFacts:
-    """Looks at /proc, /sys and /dev/shm."""
     limits, text = read_limits(), Path("/proc/meminfo").read_text()
     known = {name: int(kib) * 1024 for name, kib in re.findall(r"^(\w+): +(\d+) kB", text, re.MULTILINE)}
     free = known["MemAvailable"]
@@ -195,7 +191,6 @@ class DiskFacts:
 
 
 def places(run_dir: Path, store: StoreSettings) -> dict[str, Path]:
-    """What is written where."""
     models = os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface"
     found = {"runs": run_dir} | ({} if store.is_s3 else {"store": Path(store.location)})
     return found | {
@@ -211,7 +206,13 @@ def gather_disks(wanted: Mapping[str, Path]) -> list[DiskFacts]:
     for use, path in wanted.items():
         there = nearest(path)
         by_device.setdefault(there.stat().st_dev, []).append((use, there))
-    return [_facts(uses) for uses in by_device.values()]
+    found = []
+    for uses in by_device.values():
+        first, space = uses[0][1], os.statvfs(uses[0][1])
+        unwritable = tuple(str(path) for _, path in uses if not os.access(path, os.W_OK | os.X_OK))
+        total, free = space.f_frsize * space.f_blocks, space.f_frsize * space.f_bavail
+        found.append(DiskFacts(tuple(use for use, _ in uses), first, total, free, unwritable))
+    return found
 
 
 def nearest(path: Path) -> Path:
@@ -221,7 +222,6 @@ def nearest(path: Path) -> Path:
 
 
 def check_disks(disks: Sequence[DiskFacts], here: Installation) -> Iterator[Finding]:
-    """One finding a file system."""
     for disk in disks:
         where = f"{disk.path} ({', '.join(disk.uses)})"
         found = f"{disk.free / GB:,.1f} GB free of {disk.total / GB:,.1f} at {where}"
@@ -236,14 +236,3 @@ def check_disks(disks: Sequence[DiskFacts], here: Installation) -> Iterator[Find
             yield warning("disk", found, fix)
         else:
             yield ok("disk", found)
-
-
-def _facts(uses: Sequence[tuple[str, Path]]) -> DiskFacts:
-    space = os.statvfs(uses[0][1])
-    return DiskFacts(
-        uses=tuple(use for use, _ in uses),
-        path=uses[0][1],
-        total=space.f_frsize * space.f_blocks,
-        free=space.f_frsize * space.f_bavail,
-        unwritable=tuple(str(path) for _, path in uses if not os.access(path, os.W_OK | os.X_OK)),
-    )

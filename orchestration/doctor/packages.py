@@ -41,7 +41,6 @@ class Installation:
 
 
 def gather_packages() -> Installation:
-    """Reads metadata."""
     is_installed = version_of(PROJECT) is not None  # not a checkout on PYTHONPATH
     requires = tuple(importlib.metadata.requires(PROJECT) or ()) if is_installed else ()
     names = {*_TRAINING, *_ENGINES, *(_name(Requirement(text)) for text in requires)}

@@ -16,8 +16,6 @@ from reward.types import Record
 
 
 class State(StrEnum):
-    """How a check ended."""
-
     OK = "ok"
     WARNING = "warning"  # works, and will hurt
     FAILED = "failed"
@@ -41,15 +39,12 @@ class Section(Record):
 
 
 class Report(Record):
-    """All of it."""
-
     version: str = Field(description="Of this package.")
     host: str = Field(description="Where the doctor ran.")
     at: datetime
     sections: tuple[Section, ...]
 
     def count(self, state: State) -> int:
-        """Findings of a state."""
         return sum(finding.state is state for section in self.sections for finding in section.findings)
 
     @property
@@ -59,22 +54,18 @@ class Report(Record):
 
 
 def ok(check: str, found: str) -> Finding:
-    """Nothing to be done."""
     return Finding(check=check, state=State.OK, found=found)
 
 
 def warning(check: str, found: str, fix: str) -> Finding:
-    """It works, and will hurt."""
     return Finding(check=check, state=State.WARNING, found=found, fix=fix)
 
 
 def failed(check: str, found: str, fix: str) -> Finding:
-    """It will not work."""
     return Finding(check=check, state=State.FAILED, found=found, fix=fix)
 
 
 def skipped(check: str, why: str) -> Finding:
-    """Nothing was looked at."""
     return Finding(check=check, state=State.SKIPPED, found=why)
 
 

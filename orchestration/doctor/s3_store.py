@@ -33,12 +33,7 @@ _ACTIONS = {
 
 
 def check_store(settings: StoreSettings, *, timeout_s: float) -> Iterator[Finding]:
-    """Tries each thing that the store does in its bucket, and removes what it wrote.
-
-    Args:
-        settings: The store's.
-        timeout_s: Of a request.
-    """
+    """Tries each thing that the store does in its bucket, and removes what it wrote."""
     if not settings.is_s3:
         found = f"{STORE_VARIABLE} names no bucket; the store is the folder {settings.location}"
         yield skipped(_BUCKET, found)
@@ -66,12 +61,7 @@ def check_store(settings: StoreSettings, *, timeout_s: float) -> Iterator[Findin
 
 
 def check_rights(refused: dict[str, str], address: str) -> Finding:
-    """Judges what was tried.
-
-    Args:
-        refused: Why, by action.
-        address: Of the store.
-    """
+    """Judges what was tried: `refused` says why, by action."""
     if not refused:
         return ok(_RIGHTS, f"{', '.join(_ACTIONS)}: tried, and removed again")
     found = "; ".join(f"{name}: {why}" for name, why in refused.items())

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orchestration.settings.sampler import audit_sampler
+from orchestration.settings.sampler import BY_MODEL, audit_sampler
 from orchestration.terminal.messages import warn_ignored
 from reward.assignments import assign
 from reward.config import AuditConfig
@@ -15,9 +15,6 @@ from reward.offline.inputs import RowFormat
 from reward.offline.ragtruth import CHECKS
 from reward.offline.run import AuditJob
 
-# An audit constrains what the model writes, so that it parses, unless it thinks first; a training leaves the
-# trained Checker free.
-_WITH_A_MODEL = {"structured": "all"}
 # All that a lexical audit never looks at.
 _OF_A_MODEL = {
     *("prompts", "proposer", "checker", "voters", "min_valid_voters", "proposer_retries", "min_claims"),
@@ -65,7 +62,7 @@ def audit_job(
         warn_ignored("with --model", **ignored)
     settings = {key: value for key, value in {**tree, **options}.items() if key not in useless}
     if model and not tree.get("thinking"):
-        settings = _WITH_A_MODEL | settings
+        settings = BY_MODEL | settings
     job = AuditJob.model_validate(
         {
             "input": source,

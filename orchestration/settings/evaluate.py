@@ -9,13 +9,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from orchestration.settings import InputPath
-from orchestration.settings.sampler import audit_sampler, engine_servers
+from orchestration.settings.sampler import BY_MODEL, audit_sampler, engine_servers
 from pipeline.evaluate.plan import GENERATION, JUDGING, EvaluationJob
 from reward.assignments import assign
 from reward.config import SamplerConfig, Settings
 
-# As `march audit` has it: what the auditing model writes is bound to its format, so that it parses.
-_AUDIT_BY_MODEL = {"structured": "all"}
 _MLFLOW_SCHEMES = ("models:/", "runs:/", "mlflow-artifacts:/")
 
 
@@ -63,16 +61,20 @@ def evaluation_job(
         ValueError: a setting cannot be used.
     """
     under_test, weights_sha256 = _model(model, model_name)
+    judge: dict[str, Any] | None = None
+    if given.judge:
+        judge = engine_servers(given.judge.url, given.judge.model).model_dump()
+        judge |= {"api_key_env": given.judge.key_env, "timeout_s": given.timeout_s}
     tree: dict[str, Any] = {
         **given.model_dump(include={"benchmarks", "style", "limit", "concurrency", "audit"}),
         **run,
         "num_generations": given.generations,
         "model": {**under_test.model_dump(), "timeout_s": given.timeout_s},
         "weights_sha256": weights_sha256,
-        "judge": _judge(given.judge, given.timeout_s) if given.judge else None,
+        "judge": judge,
         "generation": {**GENERATION.model_dump(), "max_tokens": given.max_tokens, "seed": given.seed},
         "judging": {**JUDGING.model_dump(), "seed": given.seed},
-        "audit_settings": _AUDIT_BY_MODEL | {"seed": given.seed} if given.audit == "model" else {},
+        "audit_settings": BY_MODEL | {"seed": given.seed} if given.audit == "model" else {},
     }
     return EvaluationJob.model_validate(assign(tree, given.overrides))
 
@@ -92,11 +94,6 @@ def judge_settings(url: str | None, name: str | None) -> JudgeSettings | None:
     if name is None:
         raise ValueError(f"--judge-model: missing; say which model {url} shall judge with")
     return JudgeSettings(url=url, model=name)
-
-
-def _judge(given: JudgeSettings, timeout_s: float) -> dict[str, Any]:
-    server = engine_servers(given.url, given.model)
-    return {**server.model_dump(), "api_key_env": given.key_env, "timeout_s": timeout_s}
 
 
 def benchmark_paths(texts: Sequence[str]) -> dict[str, str]:

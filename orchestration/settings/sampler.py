@@ -9,6 +9,10 @@ from urllib.parse import urlsplit
 from pipeline.models.cache import cached, require_model
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplerConfig
 
+# An audit constrains what the model writes, so that it parses, unless it thinks first; a training leaves the
+# trained Checker free.
+BY_MODEL = {"structured": "all"}
+
 
 def audit_sampler(model: str, model_name: str | None) -> SamplerConfig:
     """The sampler that `--model` and `--model-name` describe: servers for URLs, else vLLM in this process.

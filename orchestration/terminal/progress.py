@@ -79,7 +79,6 @@ class AuditProgress(_Bar):
             self._console.print(f"{self._label}: {done:,} of {total:,} rows stand from an earlier run")
 
     def advance(self, verdict: Verdict) -> None:
-        """Counts one new verdict."""
         self._outcomes[verdict.outcome] += 1
         found = (f"{self._outcomes[outcome]:,} {outcome}" for outcome in Outcome if self._outcomes[outcome])
         rate = f"{self._task.speed:,.1f} rows/s, " if self._task.speed else ""
