@@ -51,7 +51,11 @@ def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
         if (
             (titles and taken.hold(run[0].start, run[-1].end))
             or (len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low))  # "Not Allowed"
-            or (has_headings and _is_heading(text, run, is_small))
+            or (
+                has_headings
+                and in_heading(text, run[0].start)
+                and all(is_ordinary(part.low, is_small) for part in run)
+            )
         ):
             continue
         if name := _name(text, run):
@@ -61,11 +65,6 @@ def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
         return found
     outside = [name for name in found if not taken.hold(name.start, name.start + 1)]
     return sorted(outside + titles, key=_BEGIN)
-
-
-def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
-    """Whether a run of ordinary words has its capitals from a heading."""
-    return in_heading(text, run[0].start) and all(is_ordinary(part.low, is_small) for part in run)
 
 
 _DOERS = lexicon.CITIES | words("also_words")  # words that are names where they do what only a name does
@@ -120,8 +119,10 @@ def _name(text: str, run: list[Part]) -> Name | None:
         one = run[0]
         if one.low in _SURNAMES_TOO and _is_apposed(text, one):
             return name_of(text, one.start, one.end)
-        if one.low in _SILENT or _only_begins(text, run) or (one.low in _VERBS_TOO and _is_verb(text, one)):
-            does = one.low in _DOERS and _behind(text, one.end) in _DEEDS  # "Reading won the cup."
+        behind = _behind(text, one.end)
+        is_verb = one.low in _VERBS_TOO and behind in _BEFORE_OBJECTS  # "Polish the brass"
+        if one.low in _SILENT or _only_begins(text, run) or (is_verb and begins(text, one.start)):
+            does = one.low in _DOERS and behind in _DEEDS  # "Reading won the cup."
             return name_of(text, one.start, one.end) if does else None
     else:
         whole = [part for part in run if part.low not in lexicon.CALENDAR]
@@ -167,19 +168,12 @@ def _only_begins(text: str, run: list[Part]) -> bool:
     first = run[0]
     if len(run) > 1 and run[1].start == first.end + 1 and first.low in _KEPT:
         return False  # "South Korea", "Mark Smith"
-    if not is_common(first.low) and not (len(run) == 1 and _looks_common(text, first)):
-        return False
-    return not _is_acronym(first) and begins(text, first.start)
-
-
-def _looks_common(text: str, part: Part) -> bool:
-    """Whether a word seems to be English, by its ending or by a plural verb behind it ("Evacuees were")."""
-    return looks_common(part.low) or (is_plural(part.low) and _behind(text, part.end) in lexicon.PLURAL_VERBS)
-
-
-def _is_verb(text: str, part: Part) -> bool:
-    """Whether a sentence begins with a word as with a verb: "Polish the brass"."""
-    return _behind(text, part.end) in _BEFORE_OBJECTS and begins(text, part.start)
+    if not is_common(first.low):
+        is_acronym = first.text.isupper() and 2 <= len(first.low) <= 5
+        do = is_plural(first.low) and _behind(text, first.end) in lexicon.PLURAL_VERBS  # "Evacuees were"
+        if len(run) > 1 or is_acronym or not (do or looks_common(first.low)):
+            return False
+    return begins(text, first.start)
 
 
 def _is_apposed(text: str, part: Part) -> bool:
@@ -196,10 +190,6 @@ def _behind(text: str, end: int) -> str:
     """The word behind a place, if only a space is between."""
     behind = _NEXT.match(text, end)
     return behind[1] if behind else ""
-
-
-def _is_acronym(part: Part) -> bool:
-    return part.text.isupper() and 2 <= len(part.low) <= 5 and not is_common(part.low)
 
 
 def _common_name(text: str, whole: list[Part]) -> list[Part]:
