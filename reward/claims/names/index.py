@@ -180,7 +180,7 @@ class Index(Text):
         if self.text.startswith(",", self.tokens[last - 1].end):
             follows = last + 1 < len(self.tokens) and self.tokens[last + 1].capital
             return not (follows and self.gap(last, 1) == " ")
-        return any(token.word in LINKS for token in self.tokens[first:last])
+        return not LINKS.isdisjoint(self.words[first:last])
 
     def _spelt_out(self, name: Name) -> Iterator[Range]:
         """Where the words stand that an acronym is made of: "WHO" for "World Health Organization"."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from reward.claims.names import lexicon
-from reward.claims.names.model import Name, Token, tokens_of
+from reward.claims.names.model import Name, Tokens, tokens_of
 from reward.claims.names.text import MOST_PLACES, Text
 
 _QUOTED = re.compile(
@@ -40,10 +40,10 @@ def find_titles(text: str) -> Iterator[Name]:
             start = article.end()
         tokens = tokens_of(text, start, end)
         if _is_title(text, tokens):
-            yield Name(start, end, text[start:end], _telling(tokens), title=True)
+            yield Name(start, end, text[start:end], title_words(tokens), title=True)
 
 
-def _is_title(text: str, tokens: Sequence[Token]) -> bool:
+def _is_title(text: str, tokens: Tokens) -> bool:
     telling = [token for token in tokens if token.word not in _SILENT]
     large = sum(text[token.start].isupper() for token in telling)
     return (
@@ -56,13 +56,9 @@ def _is_title(text: str, tokens: Sequence[Token]) -> bool:
     )
 
 
-def _telling(tokens: Sequence[Token]) -> tuple[str, ...]:
+def title_words(tokens: Tokens) -> tuple[str, ...]:
+    """The telling words of a title."""
     return tuple(token.word for token in tokens if token.word not in _SILENT)
-
-
-def title_words(text: str) -> tuple[str, ...]:
-    """The words of an answer, as those of a title are taken."""
-    return _telling(tokens_of(text))
 
 
 def find_title(text: Text, words: Sequence[str]) -> Iterator[tuple[int, int]]:
