@@ -24,7 +24,7 @@ class Clauses:
     def __init__(self, response: str, targets: Sequence[Target]) -> None:
         self._response = response
         self._places = sorted((one.start, one.end) for one in targets if one.kind.name != "name")
-        self._spans: dict[tuple[int, int], tuple[int, int]] = {}
+        self._clause = functools.cache(self._part_of_sentence)
 
     @functools.cached_property
     def names(self) -> list[Name]:
@@ -59,23 +59,16 @@ class Clauses:
     def _name_starts(self) -> list[int]:
         return [name.start for name in self.names]
 
-    def _clause(self, start: int, end: int) -> tuple[int, int]:
-        """The sentence of a mention, or the part of it between words that join two statements."""
-        span = self._spans.get((start, end))
-        if span is None:
-            span = self._spans[start, end] = self._part_of_sentence(start, end)
-        return span
-
     def _part_of_sentence(self, start: int, end: int) -> tuple[int, int]:
+        """The sentence of a mention, or the part of it between words that join two statements."""
         low, high = sentence_span(self._response, start, end, reach=_REACH)
         if initial := _INITIAL.search(self._response, max(0, low - 4), low):  # "Fred F. Sears" is one name
             low, _ = sentence_span(self._response, initial.start(), end, reach=_REACH)
         inside = self._places[bisect_left(self._places, (low, 0)) : bisect_left(self._places, (high, 0))]
         for match in _COORDINATOR.finditer(self._response, low, high):
             before, behind = match.span()
-            if not (
-                any(low <= place < before for place, _ in inside) and any(behind <= p for p, _ in inside)
-            ):
+            is_between = any(low <= place < before for place, _ in inside)
+            if not is_between or not any(behind <= place for place, _ in inside):
                 continue  # it joins two words, as in "Anna and Peter"
             if behind <= start:
                 low = behind
