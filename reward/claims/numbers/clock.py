@@ -86,20 +86,18 @@ def time_past(text: str, at: int) -> Number | None:
     hour = 12 if named is not None else _HOURS.get(lowered(match["hour"])) or int(match["hour"])
     if not 1 <= hour <= 12:
         return None
-    if match["minutes"] and match["past"].lower() != "past" and not _is_said_as_time(text, match):
-        return None  # "five to six people"
+    if match["minutes"] and match["past"].lower() != "past":
+        is_sure = any(map(match.group, ("named", "half", "part", "night"))) or _AS_TIME.match(
+            text, match.end()
+        )
+        if not is_sure or not _AT.search(text, max(0, at - 8), at):
+            return None  # "five to six people", but "at ten to nine that morning"
     said = (match["minutes"] or match["half_hour"] or "quarter").lower()
     shift = _MINUTES[said] * (-1 if match["past"].lower() == "to" else 1)
     half = _half_day(match, hour)
     readings = _readings(hour, 0, half) if half or hour < 12 else (0, 720)
     readings = readings if named is None else (named,)
     return _number(tuple(sorted((r + shift) % MINUTES_A_DAY for r in readings)), at, match.end())
-
-
-def _is_said_as_time(text: str, match: re.Match[str]) -> bool:
-    """Whether what is around "ten to nine" makes it a time: "at ten to nine that morning"."""
-    is_sure = any(map(match.group, ("named", "half", "part", "night"))) or _AS_TIME.match(text, match.end())
-    return bool(is_sure) and _AT.search(text, max(0, match.start() - 8), match.start()) is not None
 
 
 def half_day_at(text: str, number: Number) -> Number:

@@ -95,9 +95,8 @@ def _together(text: str, first: Number, second: Number, low: int) -> Number | No
         return price
     if gap["of_what"] and first.value != 1:
         return None  # "one household in five"
-    if name == "or" and not (
-        _is_bare(first) and _is_bare(second) and second.value == first.value + 1 <= _FEW
-    ):
+    are_bare = _is_bare(first) and _is_bare(second)
+    if name == "or" and not (are_bare and second.value == first.value + 1 <= _FEW):
         return None  # "one or two tablets"
     if name in ("out_of", "chance", "over", "colon"):
         return _ratio_in_words(text, first, second, name)
@@ -137,8 +136,14 @@ def _ends(text: str, first: Number, second: Number) -> tuple[Number, Number] | N
         return _times(text, first, second)
     if second.kind is Kind.TIME and first.kind is Kind.COUNT:
         return _hour_before(first, second)
-    if first.kind is Kind.DATE and second.kind is Kind.DATE:
-        return _filled(first, second), second
+    if first.kind is Kind.DATE and second.kind is Kind.DATE:  # the first with the second's year or month
+        readings = tuple(
+            tuple(
+                b if a == 0 and i < 2 else a for i, (a, b) in enumerate(zip(own, second.values, strict=True))
+            )
+            for own in first.readings
+        )
+        return changed(first, readings=readings), second
     if Kind.DATE in (first.kind, second.kind) or Kind.YEAR in (first.kind, second.kind):
         return None
     first, second = read_as(first, second), read_as(second, first)
@@ -186,15 +191,6 @@ def _hour_before(first: Number, second: Number) -> tuple[Number, Number] | None:
     ordered = [pair for pair in ends if pair[0] < pair[1]] or ends
     nearest = min(ordered, key=lambda pair: (pair[1][0] - pair[0][0]) % MINUTES_A_DAY)
     return changed(early, readings=(nearest[0],)), changed(second, readings=(nearest[1],))
-
-
-def _filled(first: Number, second: Number) -> Number:
-    """A date with the year, or the month, that only the later one writes."""
-    readings = tuple(
-        tuple(b if a == 0 and i < 2 else a for i, (a, b) in enumerate(zip(own, second.values, strict=True)))
-        for own in first.readings
-    )
-    return changed(first, readings=readings)
 
 
 def _ratio(text: str, first: Number, second: Number, gap: str, low: int) -> Number | None:
