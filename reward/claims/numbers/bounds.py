@@ -105,15 +105,11 @@ def bounded(text: str, number: Number, low: int) -> Number:
             is_short = number.is_short or (match["words"] or "").lower() in _SHORT
             number = changed(number, approximate=True, is_short=is_short, start=match.start())
         elif number.form is Form.EXACT:
-            is_denied = name == "more_than" and _NOT.search(
-                text, max(0, match.start() - _REACH), match.start()
-            )
-            form = Form.AT_MOST if is_denied else Form(name)
-            number = changed(number, form=form, start=match.start())
-    if number.is_bound and number.kind is Kind.QUANTITY and len(number.readings) > 1:
-        return changed(
-            number, readings=number.readings[:1]
-        )  # "over 400 m below sea level" is not over -400 m
+            near = max(0, match.start() - _REACH)
+            is_denied = name == "more_than" and _NOT.search(text, near, match.start())
+            number = changed(number, form=Form.AT_MOST if is_denied else Form(name), start=match.start())
+    if number.is_bound and number.kind is Kind.QUANTITY:
+        return changed(number, readings=number.readings[:1])  # "over 400 m below sea level": not -400 m
     return number
 
 

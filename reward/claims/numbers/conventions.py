@@ -90,10 +90,14 @@ def conventions_of(text: str, *others: str, locale: str = AUTO) -> Conventions:
         or around_spoken.decimal
         or _most(around, "likely_decimal")
     )
-    order = _most(own, "order") or given.date_order
-    if order is None and locale == AUTO:
-        order = spoken.date_order
-    order = order or _most(around, "order") or (around_spoken.date_order if locale == AUTO else None)
+    is_auto = locale == AUTO
+    order = (
+        _most(own, "order")
+        or given.date_order
+        or (is_auto and spoken.date_order)
+        or _most(around, "order")
+        or (is_auto and around_spoken.date_order)
+    )
     language = given.language or spoken.language or around_spoken.language
     date_order = DateOrder(order) if order else None
     return Conventions(decimal or ENGLISH.decimal, date_order, language or ENGLISH.language)

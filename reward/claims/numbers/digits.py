@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from decimal import Context, Decimal
-from functools import lru_cache
 from typing import NamedTuple
 
 from reward.claims.numbers.vocabulary import SPACE, TABLES, by_word, either
@@ -169,13 +168,7 @@ def _read_digits(token: str, *, decimal: str) -> Digits:
     if is_open and marks[0] != decimal:
         whole, decimals = whole + decimals, ""
     digits = _SEPARATOR.sub("", whole) or "0"
-    return Digits(Decimal(f"{digits}.{decimals}" if decimals else digits), _step(len(decimals)))
-
-
-@lru_cache(maxsize=64)
-def _step(places: int) -> Decimal:
-    """One in the last of some decimal places."""
-    return Decimal((0, (1,), -places))
+    return Digits(Decimal(f"{digits}.{decimals}" if decimals else digits), Decimal((0, (1,), -len(decimals))))
 
 
 def _ends_plainly(text: str, end: int) -> bool:
