@@ -92,7 +92,7 @@ class NumberLookup:
 
     def _find(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         if places := self._places(claimed):
-            return _nearest(places, context)
+            return nearest(places, context, words_near)
         if claimed.kind is Kind.DATE and claimed.form is Form.EXACT:
             return self._find_date(claimed)
         if claimed.kind is Kind.PERIOD:
@@ -162,7 +162,7 @@ class NumberLookup:
         """
         first, second = (self._places_of_side(side) for side in claimed.parts)
         fitting = [side[0] for side in first if any(_may_be_sides(side, other) for other in second)]
-        return _nearest(fitting, context) if fitting else None
+        return nearest(fitting, context, words_near) if fitting else None
 
     def _places_of_side(self, side: Number) -> list[_Side]:
         """The places of a number, each with the ratio or the range that it is part of there."""
@@ -243,11 +243,8 @@ def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Numb
     return (Place(number, document) for _, number in places)
 
 
-def _nearest(places: Sequence[Place[Number]], context: Context | None) -> Place[Number]:
-    return nearest(places, context, _words_near)
-
-
-def _words_near(place: Place[Number]) -> frozenset[str]:
+def words_near(place: Place[Number]) -> frozenset[str]:
+    """The words around the place of a number in its document."""
     start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
     return content_words(place.document.text[start:end])
 
