@@ -8,7 +8,7 @@ of text, so that time is linear. Neighbours are then composed (`compose`) and bo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from decimal import Decimal
 from functools import lru_cache
 from operator import attrgetter
@@ -73,8 +73,11 @@ def find_numbers(
         conventions: How the text writes "1.500" and "5/3/2021", as `conventions_of` tells.
     """
     plain = plain_text(text)
-    skipped = frozenset() if enumerators else frozenset(_enumerators(plain.text))
-    found = _search(plain.text, conventions, skipped=skipped, words=words, articles=articles)
+    skipped: set[int] = set()
+    if not enumerators:
+        lines = ((line.start(1), int(line[1])) for line in _ENUMERATOR.finditer(plain.text))
+        skipped = {*successive(lines), *_enumerators_on_a_line(plain.text)}
+    found = _search(plain.text, conventions, skipped=skipped, words=words, articles=articles, keep_weak=False)
     return [plain.original(number) for number in found]
 
 
@@ -94,7 +97,7 @@ def _parsed(text: str, conventions: Conventions) -> Number | None:
         return moved(roman, text.index(content))
     for candidate in (content, content.removesuffix("."), *_PARENTHESES.findall(content)):
         plain = plain_text(candidate)
-        found = _search(plain.text, conventions, skipped=frozenset(), words=True, keep_weak=True)
+        found = _search(plain.text, conventions, skipped=set(), words=True, articles=False, keep_weak=True)
         if len(found) == 1 and (found[0].start, found[0].end) == (0, len(plain.text)):
             number = plain.original(found[0])
             is_either = number.form is Form.RANGE and " or " in candidate.lower()  # "5 or 6" is two answers
@@ -104,13 +107,7 @@ def _parsed(text: str, conventions: Conventions) -> Number | None:
 
 
 def _search(
-    text: str,
-    conventions: Conventions,
-    *,
-    skipped: frozenset[int],
-    words: bool,
-    articles: bool = False,
-    keep_weak: bool = False,
+    text: str, conventions: Conventions, *, skipped: Set[int], words: bool, articles: bool, keep_weak: bool
 ) -> list[Number]:
     """All numbers of a plain text; `skipped` are the starts of digits that are none."""
     atoms: list[Number] = []
@@ -250,12 +247,6 @@ def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
     return changed(one, readings=((value,),), step=Decimal(0), end=half.end()), False
 
 
-def _enumerators(text: str) -> Iterator[int]:
-    """Starts of the digits that number list items: a 1, or the successor of an earlier enumerator."""
-    yield from successive((match.start(1), int(match[1])) for match in _ENUMERATOR.finditer(text))
-    yield from _enumerators_on_a_line(text)
-
-
 def successive(places: Iterable[tuple[int, int | Decimal]]) -> Iterator[int]:
     """Where those places begin that are a one, or the successor of an earlier one."""
     seen: set[int | Decimal] = {0}
@@ -266,7 +257,7 @@ def successive(places: Iterable[tuple[int, int | Decimal]]) -> Iterator[int]:
 
 
 def _enumerators_on_a_line(text: str) -> Iterator[int]:
-    """The same of a list on one line: "1. Unplug it. 2. Wait." A 1 that no 2 follows is an amount."""
+    """Those of a list on one line: "1. Unplug it. 2. Wait." A 1 that no 2 follows is an amount."""
     place, first = 0, -1
     steps = [(m.start(1), int(m[1])) for m in _NEXT_ON_A_LINE.finditer(text)] if "2" in text else []
     ones = [text.index("1", m.start()) for m in _FIRST_ON_A_LINE.finditer(text)] if steps else []

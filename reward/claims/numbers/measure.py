@@ -9,14 +9,7 @@ from reward.claims.numbers.dates import year_in_context
 from reward.claims.numbers.digits import EXACT, Digits, Numeral, numeral_at, scale_after
 from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.names import identifier, mark_at
-from reward.claims.numbers.units import (
-    CURRENCY_BEFORE,
-    SIGNS,
-    UNITS,
-    Unit,
-    currency_at,
-    unit_at,
-)
+from reward.claims.numbers.units import CURRENCY_BEFORE, SIGNS, UNITS, Unit, currency_at, unit_at
 from reward.claims.numbers.vocabulary import SPACE, TABLES, either
 
 _SIGN = re.compile(
@@ -78,14 +71,18 @@ def number_at(text: str, at: int, low: int, decimal: str, *, end: int) -> Number
     """
     if text[at + 1 : at + 5].lstrip("0123456789 ")[:1] in _BEHIND_TWO_UNITS and (two := _two_units(text, at)):
         return two
-    if _follows_a_point(text, at, low):
-        at = end = at - 1
+    if at > low and text[at - 1] == "." and text[at].isascii():
+        before = text[max(0, at - 2) : at - 1]
+        if not (before.isalnum() or before in ("_", ".")):  # ".5"
+            at = end = at - 1
     start, code, negative = _currency_before(text, at, low) or (at, "", False)
     if sign := sign_before(text, start, low):
         start, negative = sign[0], negative or sign[1]
     numeral = numeral_at(text, at, money=bool(code), decimal=decimal, end=end)
-    if numeral is None:
-        return _absurd(text, start, at)
+    if numeral is None:  # too long for a number
+        token = _TOKEN.match(text, at)
+        assert token is not None, f"no digit at {at}"
+        return identifier(text, start, token.end())
     if negative:
         numeral = numeral._replace(digits=numeral.digits.times(Decimal(-1)))
     if code:
@@ -157,12 +154,6 @@ def _number(digits: Digits, start: int, end: int, kind: Kind = Kind.COUNT, unit:
     return Number(((digits.value,),), kind, unit, step=digits.step, start=start, end=end)
 
 
-def _follows_a_point(text: str, at: int, low: int) -> bool:
-    """Whether the digits are decimals without a whole part: ".5"."""
-    is_point = at > low and text[at - 1] == "." and text[at].isascii()
-    return is_point and (at == 1 or not (text[at - 2].isalnum() or text[at - 2] in "_."))
-
-
 def _measured(text: str, numeral: Numeral, start: int, at: int, low: int, decimal: str) -> Number:
     number = with_unit(text, start, numeral.end, numeral.digits)
     if number.kind is Kind.MONEY:
@@ -209,9 +200,7 @@ def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | No
     if not (last in _CURRENCY_ENDS or last.isupper()):
         return None
     match = CURRENCY_BEFORE.search(text, max(low, at - 10), at)
-    if match is None:
-        return None
-    return match.start(), SIGNS[match["currency"]], match["inner"] in ("-", "\u2212")
+    return match and (match.start(), SIGNS[match["currency"]], match["inner"] in ("-", "\u2212"))
 
 
 def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
@@ -267,10 +256,3 @@ def _two_units(text: str, at: int) -> Number | None:
             sum_of_both = Digits(Decimal(large) * factor + Decimal(small), step)
             return _of_unit(sum_of_both, at, match.end(), UNITS[name])
     return None
-
-
-def _absurd(text: str, start: int, at: int) -> Number:
-    """A token that is too long for a number."""
-    match = _TOKEN.match(text, at)
-    assert match is not None, f"no digit at {at}"
-    return identifier(text, start, match.end())

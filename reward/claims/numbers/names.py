@@ -45,7 +45,6 @@ _CODE = re.compile(
 _GROUPED = re.compile(
     r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d|[.,]\d)|\d+[hH]\d{2}(?!\w)|\d+[xX\u00d7]\d|\d+[eE][-+]?\d{1,3}(?![\w.]\d|\w)"
 )
-_HEXADECIMAL = re.compile(r"0[xX]")
 _PARTS = re.compile(r"\d+(?:h|hr|hrs|m|min|ft|st|lb|d|pm|am|e|k|m|x)(?=\d)", re.IGNORECASE)
 _VERSION = re.compile(r"(?<![^\W_])(?:version|release|firmware) \Z", re.IGNORECASE)
 _DOTTED = re.compile(r"\d+(?:\.\d+)+(?![\w.]*\d)")
@@ -59,8 +58,11 @@ def name_at(text: str, at: int, low: int) -> Number | None:
     head = _HEAD.search(text, max(low, at - _LONGEST_HEAD), at)
     word = head[0].rstrip("-_") if head else ""
     is_prefix = word.casefold() in _PREFIXES or word in SIGNS
-    if head is None or is_prefix or _is_no_name(text, head.start(), at):
+    if head is None or is_prefix:
         return None
+    before, letter = text[head.start() - 1 : head.start()], text[head.start() : at]
+    if (letter in ("x", "X") and before.isdigit()) or (letter in ("n", "t", "r") and before == "\\"):
+        return None  # the times sign of "9x13", or an escaped line end of JSON
     body = _BODY.match(text, at)
     assert body is not None, f"no digit at {at}"
     return identifier(text, head.start(), body.end())
@@ -79,7 +81,8 @@ def code_at(text: str, at: int, low: int) -> Number | None:
     code = _CODE.match(text, at)
     if code is None:
         return None
-    is_number = not _HEXADECIMAL.match(code[0]) and (_GROUPED.match(text, at) or _PARTS.match(code[0]))
+    is_hexadecimal = code[0].startswith(("0x", "0X"))
+    is_number = not is_hexadecimal and (_GROUPED.match(text, at) or _PARTS.match(code[0]))
     return None if is_number else identifier(text, at, code.end())
 
 
@@ -107,12 +110,6 @@ def _follows_a_letter(text: str, at: int, low: int) -> bool:
     if before[-1:] == "T" and text[max(0, at - 2)].isdigit():
         return False  # "2021-05-03T10:00"
     return before[-1:].isupper() or before[-1:].islower()
-
-
-def _is_no_name(text: str, start: int, end: int) -> bool:
-    """Whether the letter before a number is the times sign of "9x13", or an escaped line end of JSON."""
-    before, letter = text[start - 1 : start], text[start:end]
-    return (letter in ("x", "X") and before.isdigit()) or (letter in ("n", "t", "r") and before == "\\")
 
 
 def _is_phone(token: str, before: str) -> bool:

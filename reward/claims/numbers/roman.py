@@ -40,16 +40,14 @@ def _written(value: int) -> str:
 
 
 NUMERALS = {_written(value): value for value in range(1, 4000)}  # in their usual form: "XIV", not "XIIII"
+_WORDS_OF_WARS = (("first", "1st", "one"), ("second", "2nd", "two"), ("third", "3rd", "three"))
 _WARS = {
     name: place
-    for place, (rank, short, word, roman) in enumerate(
-        (("first", "1st", "one", "i"), ("second", "2nd", "two", "ii"), ("third", "3rd", "three", "iii")),
-        start=1,
-    )
+    for place, (rank, short, word) in enumerate(_WORDS_OF_WARS, start=1)
     for name in (
         *(f"{one} world war" for one in (rank, short)),
-        *(f"world war {one}" for one in (word, place, roman)),
-        *(f"ww{one}" for one in (place, roman)),
+        *(f"world war {one}" for one in (word, place, "i" * place)),
+        *(f"ww{one}" for one in (place, "i" * place)),
     )
 }
 # Both are searched in a text in lower case; `roman_at` looks at the letters themselves.

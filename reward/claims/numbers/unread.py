@@ -66,11 +66,8 @@ def unread_numerals(
             place += 1
         inside = place < len(found) and found[place].start <= run.start()
         start = max(run.start(), found[place].end) if inside else run.start()
-        if (
-            start < run.end()
-            and start not in skipped
-            and not _is_in_a_word(text, start, run.end(), words=words)
-        ):
+        is_numeral = start < run.end() and start not in skipped
+        if is_numeral and not _is_in_a_word(text, start, run.end(), words=words):
             numerals.append(identifier(text, start, run.end(), value=_value(text[start : run.end()])))
     return sorted([*numerals, *vague], key=lambda number: number.start)
 
@@ -85,7 +82,6 @@ def _numeral_characters() -> frozenset[str]:
 
 @cache
 def _numerals() -> re.Pattern[str]:
-    """Runs of them."""
     return re.compile(f"[{''.join(sorted(_numeral_characters()))}]+")
 
 

@@ -65,13 +65,11 @@ def words_at(text: str, at: int) -> WordNumber | None:
     if first == "half":
         return _half(run)
     if first == "quarter":
-        of_a_unit = run.word(1) == "of" and run.word(2) in ("a", "an")
-        part = (
-            WordNumber(fraction(1, 4), Decimal(0), run.end(3), weak=True, needs_unit=True)
-            if of_a_unit
-            else None
-        )
-        return of_a_scale(run, 1, fraction(1, 4), "quarter") or part
+        quarter = fraction(1, 4)
+        scaled = of_a_scale(run, 1, quarter, "quarter")
+        if scaled or run.word(1) != "of" or run.word(2) not in ("a", "an"):
+            return scaled
+        return WordNumber(quarter, Decimal(0), run.end(3), weak=True, needs_unit=True)
     if first in ("a", "an"):
         return _with_article(run)
     if first in ORDINALS or first in cardinal.SCALE_ORDINALS:
@@ -125,13 +123,7 @@ def _lone_ordinal(run: Run) -> WordNumber | None:
     if _NO_RANK.match(text, end):
         return None
     is_rank = _SUPERLATIVE.match(text, end) or RANKED.search(text, max(0, run.start - 12), run.start)
-    weak = (
-        not is_rank
-        and word in ("first", "second")
-        and not (
-            _DETERMINER.search(text, max(0, run.start - 6), run.start)
-            and _NOUN.match(text, end)
-            and not _ADVERB.match(text, end)
-        )
-    )
+    is_noun = _NOUN.match(text, end) and not _ADVERB.match(text, end)
+    is_one_of_several = is_noun and _DETERMINER.search(text, max(0, run.start - 6), run.start)
+    weak = word in ("first", "second") and not (is_rank or is_one_of_several)
     return WordNumber(Decimal(ORDINALS[word]), Decimal(1), end, is_ordinal=True, weak=weak)
