@@ -69,17 +69,15 @@ class Numbers(ClaimKind):
     name: str = "number"
 
     def find(self, response: str) -> Sequence[Number]:
-        """The numbers of a response that must be checked."""
         found = self.all_of(response)
         return [one for one in found if not is_calendar(one)] if "date" in self.config.kinds else found
 
     def all_of(self, response: str) -> Sequence[Number]:
         """The numbers of a response, and its dates."""
-        settings = self.config
-        return response_numbers(response, self.query, words=settings.number_words, locale=settings.locale)
+        config = self.config
+        return response_numbers(response, self.query, words=config.number_words, locale=config.locale)
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
-        """The one number of a bracket."""
         return parse_number(answer, conventions=self._in_documents if of_documents else self._in_response)
 
     @cached_property
@@ -113,7 +111,6 @@ class Numbers(ClaimKind):
         return closed(_taken_as(answer, asked, with_bound=with_bound), asked)
 
     def equal(self, a: Number, b: Number) -> bool:
-        """Typed equality without tolerance."""
         return equal(a, b)
 
     def bears_out(self, consensus: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
@@ -134,7 +131,6 @@ class Numbers(ClaimKind):
         return canonical(without_unit_of(answer, asked))
 
     def is_about(self, claimed: Number, mention: Number) -> bool:
-        """Whether a bracket names a number of the response."""
         return _says(claimed, mention)
 
     def asks_for(self, question: str, mention: Number, response: str) -> bool:
@@ -159,11 +155,9 @@ class Numbers(ClaimKind):
         return None
 
     def lookup(self, documents: Sequence[Document]) -> NumberLookup:
-        """The numbers of the documents by their values."""
-        settings = self.config
-        return _lookup_in(
-            tuple(documents), relative_tolerance=settings.relative_tolerance, locale=settings.locale
-        )
+        config = self.config
+        tolerance = config.relative_tolerance
+        return _lookup_in(tuple(documents), relative_tolerance=tolerance, locale=config.locale)
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
         """Not where it numbers a part of the response: "Step 3"."""
@@ -199,9 +193,8 @@ class Numbers(ClaimKind):
 
         Whoever came second must be second in the documents, or a runner-up.
         """
-        if mention.kind is Kind.ORDINAL and RANKED.search(
-            response, max(0, mention.start - 12), mention.start
-        ):
+        ranked = RANKED.search(response, max(0, mention.start - 12), mention.start)
+        if ranked and mention.kind is Kind.ORDINAL:
             return not self._say(_WINNERS.get(int(mention.value), ()))
         thing = _THING.match(response, mention.end)
         groups = _GROUPS.get(int(mention.value))
@@ -255,12 +248,10 @@ def _part_of(text: str, number: Number) -> str:
     """ "phase" of "Phase 3" and of "the third phase"; empty where a number counts or ranks no such part."""
     if number.kind not in (Kind.COUNT, Kind.ORDINAL) or number.form is not Form.EXACT:
         return ""
-    is_rank = number.kind is Kind.ORDINAL
-    word = (
-        _NEXT_WORD.match(text, number.end)
-        if is_rank
-        else _WORD_BEFORE.search(text, max(0, number.start - 20), number.start)
-    )
+    if number.kind is Kind.ORDINAL:
+        word = _NEXT_WORD.match(text, number.end)
+    else:
+        word = _WORD_BEFORE.search(text, max(0, number.start - 20), number.start)
     return word[1].lower() if word and word[1].lower() in _PARTS else ""
 
 
