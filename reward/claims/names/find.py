@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import dropwhile
 from operator import attrgetter
 
 from reward.claims.names import lexicon
@@ -48,15 +49,12 @@ def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
     has_headings = any(mark in text for mark in HEADING_MARKS)
     found: list[Name] = []
     for run in _runs(text):
-        if (
-            (titles and taken.hold(run[0].start, run[-1].end))
-            or (len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low))  # "Not Allowed"
-            or (
-                has_headings
-                and in_heading(text, run[0].start)
-                and all(is_ordinary(part.low, is_small) for part in run)
-            )
-        ):
+        if titles and taken.hold(run[0].start, run[-1].end):
+            continue
+        if len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low):
+            continue  # "Not Allowed"
+        is_headed = has_headings and in_heading(text, run[0].start)
+        if is_headed and all(is_ordinary(part.low, is_small) for part in run):
             continue
         if name := _name(text, run):
             place = place_behind(text, name.end)
@@ -194,17 +192,14 @@ def _behind(text: str, end: int) -> str:
 
 def _common_name(text: str, whole: list[Part]) -> list[Part]:
     """The name that common words make ("White House"); none in a heading or a citation."""
-    starts = (
-        i
-        for i, p in enumerate(whole)
-        if p.low not in _EMPTY and (is_content(p.low) or not begins(text, p.start))
-    )
-    run = whole[next(starts, len(whole)) :]
-    if (
-        not run
-        or (len(run) == 1 and (run[0].low in lexicon.CITED or begins(text, run[0].start)))
-        or all(p.text.isupper() and len(p.text) > 1 for p in run)
-    ):
+
+    def cannot_begin(part: Part) -> bool:
+        return part.low in _EMPTY or (not is_content(part.low) and begins(text, part.start))
+
+    run = list(dropwhile(cannot_begin, whole))
+    if all(part.text.isupper() and len(part.text) > 1 for part in run):
+        return []  # none, or shouted
+    if len(run) == 1 and (run[0].low in lexicon.CITED or begins(text, run[0].start)):
         return []
     return run if _in_prose(text, run) else []
 

@@ -155,15 +155,8 @@ def _is_doers(word: str) -> bool:
 @functools.lru_cache(maxsize=1 << 16)
 def is_plural(word: str) -> bool:
     """Whether a word can be a plural that names nobody; "Germans" and "Republicans" are names."""
-    return (
-        len(word) > 4
-        and word.endswith("s")
-        and word not in _NAMES_IN_ING
-        and not word.endswith(("ss", "ans", "us", "is"))
-        and word not in NATIONS
-        and word not in _NAMES_IN_S
-        and word not in _NAMES_IN_ERS
-    )
+    is_name = word in NATIONS or word in _NAMES_IN_S or word in _NAMES_IN_ING or word in _NAMES_IN_ERS
+    return not is_name and len(word) > 4 and word[-1] == "s" and not word.endswith(("ss", "ans", "us", "is"))
 
 
 @functools.lru_cache(maxsize=1 << 16)

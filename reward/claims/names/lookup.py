@@ -71,10 +71,9 @@ class NameLookup:
         """Whether a word can tell what the name behind it is: a trade, a nationality, a small word."""
         if word in PREFIXES or word in _FIRST_NAMES:
             return False
-        is_known = is_common(word) or word in COUNTRIES
-        return is_known or (
-            len(word) > _LONGEST_SHORT and any(one.holds_small(word) for one in self._indexes)
-        )
+        if is_common(word) or word in COUNTRIES:
+            return True
+        return len(word) > _LONGEST_SHORT and any(one.holds_small(word) for one in self._indexes)
 
     def _may_stand_elsewhere(self, word: str) -> bool:
         return word not in KINDS and any(stem(word) in index.stems for index in self._indexes)

@@ -44,16 +44,10 @@ def find_titles(text: str) -> Iterator[Name]:
 
 
 def _is_title(text: str, tokens: Tokens) -> bool:
-    telling = [token for token in tokens if token.word not in _SILENT]
-    large = sum(text[token.start].isupper() for token in telling)
-    return (
-        large >= 2
-        and len(tokens) <= _MOST_WORDS
-        and all(
-            text[token.start].isupper() or text[token.start].isdigit() or token.word in _SMALL_INSIDE
-            for token in tokens
-        )
-    )
+    words = [(text[token.start], token.word) for token in tokens]
+    num_large = sum(first.isupper() and word not in _SILENT for first, word in words)
+    are_fit = all(first.isupper() or first.isdigit() or word in _SMALL_INSIDE for first, word in words)
+    return are_fit and num_large >= 2 and len(words) <= _MOST_WORDS
 
 
 def title_words(tokens: Tokens) -> tuple[str, ...]:
