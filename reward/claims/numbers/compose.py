@@ -137,12 +137,8 @@ def _ends(text: str, first: Number, second: Number) -> tuple[Number, Number] | N
     if second.kind is Kind.TIME and first.kind is Kind.COUNT:
         return _hour_before(first, second)
     if first.kind is Kind.DATE and second.kind is Kind.DATE:  # the first with the second's year or month
-        readings = tuple(
-            tuple(
-                b if a == 0 and i < 2 else a for i, (a, b) in enumerate(zip(own, second.values, strict=True))
-            )
-            for own in first.readings
-        )
+        year, month, _ = second.values
+        readings = tuple((y or year, m or month, day) for y, m, day in first.readings)
         return changed(first, readings=readings), second
     if Kind.DATE in (first.kind, second.kind) or Kind.YEAR in (first.kind, second.kind):
         return None
@@ -233,10 +229,8 @@ def _price(first: Number, second: Number) -> Number | None:
     if not is_money or first.step != 1 or not has_cents:
         return None
     value = EXACT.add(first.value, EXACT.scaleb(second.value, -_CENTS))
-    return changed(
-        first, kind=Kind.MONEY, unit=unit, dimension="", readings=((value,),), step=EXACT.scaleb(1, -_CENTS),
-        end=second.end,
-    )  # fmt: skip
+    money = changed(first, readings=((value,),), kind=Kind.MONEY, unit=unit, dimension="", end=second.end)
+    return changed(money, step=EXACT.scaleb(1, -_CENTS))
 
 
 def _joined(first: Number, second: Number) -> Number | None:

@@ -124,17 +124,9 @@ def span_of(low: Number, high: Number, start: int, end: int) -> Number:
     if len(low.readings) == len(high.readings):
         aligned = [(*a, *b) for a, b in zip(low.readings, high.readings, strict=True)]
         pairs = [*aligned, *pairs] if low.kind is Kind.TIME else aligned
-    return Number(
-        readings=tuple(dict.fromkeys(pairs)),
-        kind=low.kind,
-        unit=low.unit,
-        dimension=low.dimension,
-        form=Form.RANGE,
-        approximate=low.approximate,
-        step=max(low.step, high.step),
-        start=start,
-        end=end,
-        parts=(low, high),
+    readings, step = tuple(dict.fromkeys(pairs)), max(low.step, high.step)
+    return changed(
+        low, readings=readings, form=Form.RANGE, step=step, start=start, end=end, parts=(low, high)
     )
 
 
