@@ -35,12 +35,8 @@ def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, 
     starts, ends = _boundaries(text)
     low, high = start - reach if start > reach else 0, end + reach
     before = bisect_right(ends, start) - 1
-    if (
-        before >= 0
-        and ends[before] == start
-        and text[start : start + 1].isspace()
-        and text[start - 1] != "\n"
-    ):
+    is_boundary = before >= 0 and ends[before] == start
+    if is_boundary and text[start : start + 1].isspace() and text[start - 1] != "\n":
         before -= 1  # the white space that makes a boundary of a point is inside the held part
     if before >= 0 and starts[before] >= low:
         low = ends[before]

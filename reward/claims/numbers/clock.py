@@ -87,10 +87,10 @@ def time_past(text: str, at: int) -> Number | None:
     if not 1 <= hour <= 12:
         return None
     if match["minutes"] and match["past"].lower() != "past":
-        is_sure = any(map(match.group, ("named", "half", "part", "night"))) or _AS_TIME.match(
+        is_time = any(map(match.group, ("named", "half", "part", "night"))) or _AS_TIME.match(
             text, match.end()
         )
-        if not is_sure or not _AT.search(text, max(0, at - 8), at):
+        if not is_time or not _AT.search(text, max(0, at - 8), at):
             return None  # "five to six people", but "at ten to nine that morning"
     said = (match["minutes"] or match["half_hour"] or "quarter").lower()
     shift = _MINUTES[said] * (-1 if match["past"].lower() == "to" else 1)

@@ -97,11 +97,10 @@ def date_at(text: str, at: int, low: int, order: DateOrder | None, *, end: int) 
     `order` says which of "5/3/2021" is the month; None leaves that open. `end` is where the digits end.
     """
     if before := _month_before(text, at, low):
-        is_english = before["month"] in _ENGLISH
-        for pattern in _BEHIND_MONTH if is_english and end - at <= 2 else (_LONE_YEAR,):
-            if (match := pattern.match(text, at)) and (
-                date := _named(match, before["month"], before.start())
-            ):
+        may_be_day = before["month"] in _ENGLISH and end - at <= 2
+        for pattern in _BEHIND_MONTH if may_be_day else (_LONE_YEAR,):
+            match = pattern.match(text, at)
+            if match and (date := _named(match, before["month"], before.start())):
                 return date
     if end - at <= 2 and _may_be_day(text, end):
         for pattern in _DAY_BEFORE:

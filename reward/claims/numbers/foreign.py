@@ -133,10 +133,8 @@ class _Source:
         for place in self._words.places(frozenset(words)):
             if place >= end and (part := _PART.search(self.text, self._start_of_part(place, end))):
                 end = part.end()
-                found += (
-                    _Piece(token[0], token.start(), token.end())
-                    for token in _TOKEN.finditer(self.text, *part.span())
-                )
+                tokens = _TOKEN.finditer(self.text, *part.span())
+                found += (_Piece(token[0], *token.span()) for token in tokens)
                 found.append(_Piece(_BREAK, end, end))
         return found
 

@@ -299,7 +299,5 @@ def _is_conversion(number: Number, response: str, before: Sequence[Number]) -> b
 
 @lru_cache(maxsize=16)
 def _length_of_list(response: str) -> int:
-    with_places, without = (
-        len(find_numbers(response, enumerators=places, words=False)) for places in (True, False)
-    )
-    return with_places - without
+    with_places = find_numbers(response, enumerators=True, words=False)
+    return len(with_places) - len(find_numbers(response, words=False))

@@ -53,11 +53,10 @@ class NumberLookup:
         self._tolerance = relative_tolerance
         self._kept: dict[object, Sequence[Place[Number]]] = {}
         texts = [document.text for document in documents]
-        conventions = [conventions_of(text, *texts, locale=locale) for text in texts]
-        self.texts = [
-            (document, index_numbers(document.text, its))
-            for document, its in zip(documents, conventions, strict=True)
-        ]
+        self.texts = []
+        for document in documents:
+            conventions = conventions_of(document.text, *texts, locale=locale)
+            self.texts.append((document, index_numbers(document.text, conventions)))
 
     def find(self, claimed: Number, *, context: Context | None = None) -> Place[Number] | None:
         """The place that supports a number: an equal one before one that supports it otherwise.

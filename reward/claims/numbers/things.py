@@ -179,10 +179,8 @@ def _before(before: str) -> list[Thing]:
     joined = _JOINED.search(before)
     if joined is None:
         return []
-    words = [
-        next_word if word in _GENERIC else word
-        for word, next_word in ((a.casefold(), b.casefold()) for a, b in _OF_NEXT.findall(before))
-    ]
+    pairs = (map(str.casefold, pair) for pair in _OF_NEXT.findall(before))
+    words = [of_what if word in _GENERIC else word for word, of_what in pairs]
     last = _LAST.search(before[: joined.start()] if not words else "")
     words += [last[1]] if last else []
     if not words and (heading := re.fullmatch(r"\W*([^\W\d_]+)\s?", before[: joined.start()])):

@@ -160,11 +160,8 @@ def _life_event(text: str, number: Number) -> Trend:
     if number.form is not Form.EXACT:
         return Trend.NONE
     before = text[max(0, number.start - _CLAUSE) : number.start]
-    said = {
-        _LIFE_EVENTS[word]
-        for word in map(str.lower, _WORD.findall(_LIFE_END.split(before)[-1]))
-        if word in _LIFE_EVENTS
-    }
+    words = map(str.lower, _WORD.findall(_LIFE_END.split(before)[-1]))
+    said = {_LIFE_EVENTS[word] for word in words if word in _LIFE_EVENTS}
     if said:
         return Trend(said.pop()) if len(said) == 1 else Trend.NONE
     opened = _OPENED.search(before)

@@ -55,9 +55,8 @@ def _written(number: Number, values: tuple[Decimal, ...]) -> str:
         return f"{text} {written_as(number.unit, singular=values[0] == 1)}"
     if kind is Kind.YEAR and values[0] < 0:
         return f"{text[1:]} BC"
-    return text + {Kind.PERCENT: "%", Kind.PERCENTAGE_POINT: "pp", Kind.ORDINAL: _ending(values[0])}.get(
-        kind, ""
-    )
+    endings = {Kind.PERCENT: "%", Kind.PERCENTAGE_POINT: "pp", Kind.ORDINAL: _ending(values[0])}
+    return text + endings.get(kind, "")
 
 
 def _plain(value: Decimal) -> str:
