@@ -174,7 +174,7 @@ class NumberLookup:
         """A date whose day and month the documents give together, and whose year they give anywhere."""
         year, month, day = claimed.values
         for document, index in self.texts:
-            for date in index.dates_of(month, day):
+            for date in index.dates(month, day):
                 if date.form is Form.RANGE:
                     continue
                 found_year, found_month, found_day = date.values
