@@ -237,11 +237,9 @@ def _in_digits(
     if not month:
         is_cjk = match[0].endswith("年")
         return year_of(year, match.start(), match.end()) if is_cjk else None
-    parts = [
-        year_of(year, *match.span(year_name)),
-        date_of(((0, month, 0),), *match.span(month_name)),
-        *([date_of(((0, 0, day),), *match.span(day_name))] if day else []),
-    ]
+    parts = [year_of(year, *match.span(year_name)), date_of(((0, month, 0),), *match.span(month_name))]
+    if day:
+        parts.append(date_of(((0, 0, day),), *match.span(day_name)))
     return date_of(readings, match.start(), match.end(), sorted(parts, key=lambda part: part.start))
 
 

@@ -182,8 +182,7 @@ def _season(text: str, year: Number) -> Number | None:
     if match is None or not 1000 <= year.value <= 2100 or _NO_SEASON.match(text, year.end):
         return None
     season = _period(0, _SEASONS[match["season"].lower()], match.start(), match.end("season"))
-    written = year_of(int(year.value), year.start, year.end)
-    return _whole(season, written)
+    return _whole(season, year_of(int(year.value), year.start, year.end))
 
 
 def _with_year(text: str, part: int, start: int, match: re.Match[str]) -> Number:

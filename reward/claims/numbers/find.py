@@ -125,7 +125,8 @@ def _search(
             number, is_weak = _in_digits(text, at, low, conventions), False
         else:
             number, is_weak = _in_words(text, start, low)
-            is_weak = is_weak and not (articles and start["article"] and not _is_rate(text, at, low))
+            if articles and start["article"]:  # a rate says nothing alone: "twice a day", "$40 a month"
+                is_weak = is_weak and (at <= low + 1 or bool(_HOW_OFTEN.search(text, max(0, at - 16), at)))
         if number is not None and number.kind in _IN_ERAS and (era := era_of(text, number)) is not number:
             number, is_weak = era, False
             while atoms and atoms[-1].end > number.start:  # "2018" of "2018 Q3"
@@ -230,11 +231,6 @@ _READERS: dict[str | None, Callable[[str, int, int], Number | None]] = {
     "decade": decade_at,
     "joined": joined_at,
 }
-
-
-def _is_rate(text: str, at: int, low: int) -> bool:
-    """Whether "a day" says of what comes before it in what time it is: "twice a day", "$40 a month"."""
-    return at <= low + 1 or _HOW_OFTEN.search(text, max(0, at - 16), at) is not None
 
 
 def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:

@@ -54,11 +54,8 @@ def num_starts(text: str, more: frozenset[str] = frozenset()) -> int:
     """
     counted = _COUNTED | more if more else _COUNTED
     tokens = Counter(_DIGITS_OR_WORD.findall(text.lower()))
-    return sum(
-        count
-        for token, count in tokens.items()
-        if token in counted or token[0] in DIGITS or compound_of(token)
-    )
+    starts = (one for one in tokens if one in counted or one[0] in DIGITS or compound_of(one))
+    return sum(map(tokens.__getitem__, starts))
 
 
 class Starts:
