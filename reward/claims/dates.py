@@ -163,7 +163,7 @@ def _is_one_weekend(days: Number) -> bool:
 
 
 def _is_lone_month(number: Number) -> bool:
-    return number.kind is Kind.DATE and number.form is Form.EXACT and number.values[::2] == (0, 0)
+    return number.kind is Kind.DATE and number.form is Form.EXACT and not any(number.values[::2])
 
 
 def _weekday_of(number: Number) -> Decimal | None:

@@ -60,22 +60,13 @@ _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION, Kind.PERCENT)
 _RATE = re.compile(
     r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) )|(?: (?!and|\d)\w+){3,5}(?= (?:each|every) ))?"
-    r"[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?"
-    r"(second|minute|hour|weekday|workday|weekend|day|night|week|month|quarter|year|decade|century|person|head"
-    r"|capita|unit|stay|trip|visit|game"
-    r"|match|season|cycle|booking|ticket|order|child|adult|guest|customer|employee|share|page|mile|kilomet(?:er|re)|km"
-    r"|acre|hectare|ha|barrel|gallon|lit(?:er|re)|tonne|ton|kilo|kilogram|kg)s?"
+    rf"[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?({either(_WORDS['per'].split())})s?"
     r"(?! (?:later|ago|before|after|earlier|of)\b)"
     r"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually))(?![^\W_])",
     re.IGNORECASE,
 )
-_RATES = {
-    "head": "person",
-    "ha": "hectare",
-    "capita": "person",
-    "daily": "day",
-    "annually": "year",
-}  # others without "ly"
+# Of other words the rate is the word itself, without "ly".
+_RATES = {"head": "person", "ha": "hectare", "capita": "person", "daily": "day", "annually": "year"}
 _ZONE = re.compile(r" ?\(?(UTC?|GMT|Z|CES?T|BST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T|JST|IST)\b")
 _ZONES = {"UTC": "GMT", "UT": "GMT", "Z": "GMT"}
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)
