@@ -4,8 +4,6 @@ A kind is one file or package here and one line below: `numbers`, `names`, `date
 what it must be able to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

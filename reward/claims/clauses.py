@@ -1,7 +1,5 @@
 """Which names go with a number or a date of a response: those of its clause, and the one it is said of."""
 
-from __future__ import annotations
-
 import functools
 import re
 from bisect import bisect_left

@@ -5,8 +5,6 @@ are a range from Monday to Friday. Holidays of one date are that date without a 
 (Easter) or differ by country (Independence Day) are none.
 """
 
-from __future__ import annotations
-
 import calendar
 import re
 from collections.abc import Iterator

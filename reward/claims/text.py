@@ -1,7 +1,5 @@
 """Places in plain text: words, the sentence around a place, spans around a place, and whole quotations."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ its title, `match.py` when two answers name the same. spaCy's small English tagg
 finds fewer exchanged names, raises more false alarms and reads 57 responses a second, so rules do the work.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ A month that is a name ("Theresa May") and an acronym keep their capitals in `Pa
 small words holds them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

@@ -5,8 +5,6 @@ because a sentence, a heading or a quotation begins is a name only if it is no c
 sang." holds no name that is found. Months and weekdays belong to dates, but for "Theresa May".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import dropwhile

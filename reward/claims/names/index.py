@@ -4,8 +4,6 @@
 what belongs to it (a middle name, an initial, "of"), and no comma, "and" or verb.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from bisect import bisect_left

@@ -6,8 +6,6 @@ words that mostly are no names: those that stand written small inside sentences 
 technical text, two million words. Inflected forms are derived (`is_common`).
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import tomllib

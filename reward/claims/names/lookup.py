@@ -1,7 +1,5 @@
 """Where the documents of a query hold a name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ Two relations, on purpose. `key` tells whether two answers are one, so that vote
 nickname or an acronym stands for it. `taken_as` turns every answer that says the asked name into that name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ A name that has one is another than the same name with another one. In a list ("
 Idaho") and at a sentence that goes on ("In Paris, France lost") nothing is said of the name before.
 """
 
-from __future__ import annotations
-
 import re
 
 from reward.claims.names.lexicon import COUNTRIES, NATIONS, STATES, fold

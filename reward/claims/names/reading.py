@@ -1,7 +1,5 @@
 """What the bracket of a claim, or of a vote, says: one name, or none."""
 
-from __future__ import annotations
-
 import re
 
 from reward.claims.names import lexicon

@@ -7,8 +7,6 @@ have "the Haakon".
 Courtesies ("Mr", "Sir") say nothing; "Dr" and "Professor" are one. Names of organisations have no roles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from reward.claims.names.index import Index, Range

@@ -1,7 +1,5 @@
 """The words of one text, by each of their writings, and what is between them."""
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Sequence

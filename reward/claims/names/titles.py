@@ -4,8 +4,6 @@ Common words make titles, too, so the whole phrase is one name: all its words bu
 stand in one place, in order. Which marks a text uses, and whether it uses any, says nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

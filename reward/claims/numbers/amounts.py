@@ -14,8 +14,6 @@ documents list. They count where a unit or a currency makes an amount of them ("
 another scale ("tens of thousands").
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from decimal import Decimal

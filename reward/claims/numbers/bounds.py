@@ -5,8 +5,6 @@
 for a percentage, an amount of money or a rank.
 """
 
-from __future__ import annotations
-
 import re
 
 from reward.claims.numbers.model import Form, Kind, Number, changed

@@ -5,8 +5,6 @@
 ordinal's ending ("one hundred and first"). Words are taken from the text as the grammar asks for them.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import Decimal

@@ -6,8 +6,6 @@ sets, which write 24 hours: "17:0" is a time alone, "8:5" only within opening ho
 ratio).
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

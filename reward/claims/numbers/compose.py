@@ -5,8 +5,6 @@ scale, month, am or pm) is taken from the other. Going down, "2-1", "3 to 1" and
 ratios. "1 hour 30 minutes" is one duration. Of a composite number the parts keep their own places.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from decimal import Decimal

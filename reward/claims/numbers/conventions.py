@@ -14,8 +14,6 @@ decimal sign and the order of dates are found in this order, each on its own:
     6. English: a decimal point; the order of dates stays open, as the English-speaking countries differ
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ their name is an English one. The others are written small ("3 mars", not "3 Mar
 Portuguese ones need their "de".
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

@@ -7,8 +7,6 @@ values (year, part), the year 0 where it is not written: parts 1 to 4 are quarte
 10 the seasons from spring to winter.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

@@ -5,8 +5,6 @@ readers are asked in turn (names, dates, times, codes, plain numbers), each look
 of text, so that time is linear. Neighbours are then composed (`compose`) and bounded (`bounds`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from decimal import Decimal

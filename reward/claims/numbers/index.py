@@ -6,8 +6,6 @@ held against a few numbers of a long text and not against all. What is found her
 whether it does, `NumberLookup` asks.
 """
 
-from __future__ import annotations
-
 import functools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Numbers as a kind of claim: what the audit asks of every kind, answered by the readers of this package."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

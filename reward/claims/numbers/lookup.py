@@ -4,8 +4,6 @@ Values are indexed for each text once and kept for the next response to the same
 that is not found by its value is held against those near it, for rounding and units.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A numeral with what belongs to it: sign, currency, percent, unit, an ordinal's ending, parentheses."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

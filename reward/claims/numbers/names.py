@@ -5,8 +5,6 @@ unit is its text; two are equal when their texts are. Of a telephone number only
 count.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

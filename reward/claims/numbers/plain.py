@@ -6,8 +6,6 @@ that cannot be seen, such as marks of the writing direction; `Plain.original` le
 places. Marks that mean something else stay: "3*4", "a_1", "1_000", a bullet.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_right

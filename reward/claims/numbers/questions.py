@@ -5,8 +5,6 @@ says. Only what a question says plainly counts against it: "What did it reach?" 
 question about "the 5000 m road" gives the answer 5 (km) away, "0.12" 12%, and "'84" 1984.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Iterable
 from decimal import Decimal

@@ -12,8 +12,6 @@ the context decides what a numeral is:
 Numerals that number the lines of a list are none.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

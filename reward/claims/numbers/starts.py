@@ -4,8 +4,6 @@ The pattern of all number words is tried only where a word of the text is one th
 which is many times as fast as trying it at each character.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from functools import lru_cache

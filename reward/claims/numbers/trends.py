@@ -7,8 +7,6 @@ things that are compared either may be the subject, so that "A is 5 cm taller" a
 both be true. Profit and loss are of money only, as a seat that one party lost another one gained.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from enum import StrEnum

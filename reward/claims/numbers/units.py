@@ -6,8 +6,6 @@ differ from another unit's in case only (mW and MW, Gb and GB), and single lette
 all others in any case.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ be about it and no question shows it. Left out is what is part of a word: a rais
 ("km²"), and a single ideograph among others ("一个"), as "one" alone is seldom a number.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence

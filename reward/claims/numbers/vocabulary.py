@@ -1,7 +1,5 @@
 """The words and signs of `vocabulary.toml`, loaded once, and patterns of them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter

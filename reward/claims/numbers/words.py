@@ -10,8 +10,6 @@ noun follows ("a third of", "a third party"). "a couple", "several" and "dozens"
 that stand as amounts are found by `amounts`.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """How a number is written, in one way: its canonical text."""
 
-from __future__ import annotations
-
 import calendar
 from decimal import Decimal
 from fractions import Fraction
