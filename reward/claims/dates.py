@@ -25,10 +25,11 @@ from reward.claims.numbers.kind import Numbers, is_calendar
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.questions import gives_away
 from reward.claims.numbers.trends import are_opposed
+from reward.claims.numbers.vocabulary import END
 from reward.claims.text import Spans
 from reward.types import Document
 
-_COUNTED = re.compile(r"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s(?![^\W_])")  # "1743 rooms"
+_COUNTED = re.compile(rf"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s{END}")  # "1743 rooms"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ for a percentage, an amount of money or a rank.
 import re
 
 from reward.claims.numbers.model import Form, Kind, Number, changed
-from reward.claims.numbers.vocabulary import SPACE, TABLES, by_word, either
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES, by_word, either
 
 _WORDS = TABLES["bounds"]
 
@@ -25,7 +25,7 @@ def _phrases(pattern: str) -> list[str]:
 _NAMES = {phrase: name for one, name in by_word(_WORDS["before"]).items() for phrase in _phrases(one.strip())}
 _SIGNS = by_word(_WORDS["signs"])
 _BEFORE = re.compile(
-    rf"(?:(?<![^\W_])(?P<words>{either(_NAMES)}){SPACE}|(?<![-=<>])(?P<sign>{either(_SIGNS)}){SPACE}?)$",
+    rf"(?:{BEGIN}(?P<words>{either(_NAMES)}){SPACE}|(?<![-=<>])(?P<sign>{either(_SIGNS)}){SPACE}?)$",
     re.IGNORECASE,
 )
 _LAST_WORDS = frozenset(phrase.split()[-1].rstrip(".") for phrase in _NAMES)
@@ -36,9 +36,9 @@ _AFTER = re.compile(
   | {SPACE}(?:or|and){SPACE}
       (?: more|above|over|older|higher|greater|longer|up|upwards?|beyond|better|later
         | (?P<most>less|fewer|under|below|lower|younger|shorter|earlier) )
-      (?![^\W_]) (?!{SPACE}(?:than|to)\b)
-  | {SPACE}or{SPACE}(?P<so>so)(?![^\W_])
-  | {SPACE}at{SPACE}(?:the{SPACE})?(?:very{SPACE})?(?:least|(?P<at_most>most))(?![^\W_])
+      {END} (?!{SPACE}(?:than|to)\b)
+  | {SPACE}or{SPACE}(?P<so>so){END}
+  | {SPACE}at{SPACE}(?:the{SPACE})?(?:very{SPACE})?(?:least|(?P<at_most>most)){END}
   | {SPACE}(?:minimum|(?P<maximum>maximum))(?=[.,;:)\n]|$)
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -60,7 +60,7 @@ _RATE = re.compile(
     r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) )|(?: (?!and|\d)\w+){3,5}(?= (?:each|every) ))?"
     rf"[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?({either(_WORDS['per'].split())})s?"
     r"(?! (?:later|ago|before|after|earlier|of)\b)"
-    r"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually))(?![^\W_])",
+    rf"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually)){END}",
     re.IGNORECASE,
 )
 # Of other words the rate is the word itself, without "ly".

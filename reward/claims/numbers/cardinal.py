@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from reward.claims.numbers.digits import EXACT, fraction
-from reward.claims.numbers.vocabulary import TABLES
+from reward.claims.numbers.vocabulary import END, TABLES
 
 _TENS = {word: 10 * n for n, word in enumerate(TABLES["english"]["tens"].split(), start=2)}
 CARDINALS = {word: n for n, word in enumerate(TABLES["english"]["small"].split())} | _TENS
@@ -30,7 +30,7 @@ NUMBER_WORDS = {*CARDINALS, *OF_SCALE, *ORDINALS, *SCALE_ORDINALS, *PARTS}
 _ALL_WORDS = NUMBER_WORDS | {"a", "an", "and", "of", "point"}
 PLURAL_PARTS = {word for word in PARTS if word.endswith("s")}
 _MOST_WORDS = 33  # in one number
-_TOKEN = re.compile(r"(?:[ \u00a0]{1,2}|-)?([a-z]{1,16})(?![^\W_])", re.IGNORECASE)
+_TOKEN = re.compile(rf"(?:[ \u00a0]{{1,2}}|-)?([a-z]{{1,16}}){END}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

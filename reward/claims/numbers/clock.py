@@ -12,11 +12,11 @@ from decimal import Decimal
 from reward.claims.numbers.cardinal import CARDINALS
 from reward.claims.numbers.digits import fraction
 from reward.claims.numbers.model import Kind, Number, span_of
-from reward.claims.numbers.vocabulary import SPACE
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE
 from reward.claims.text import lowered
 
 _HOURS = {word: hour for word, hour in CARDINALS.items() if 1 <= hour <= 12}
-_AM_PM = rf"{SPACE}?(?P<half>[aApP])(?:\.{SPACE}?[mM]\b\.?|[mM](?![^\W_]))"
+_AM_PM = rf"{SPACE}?(?P<half>[aApP])(?:\.{SPACE}?[mM]\b\.?|[mM]{END})"
 _PART_OF_DAY = (
     rf"{SPACE}(?:in{SPACE}the{SPACE}(?P<part>morning|afternoon|evening)|at{SPACE}(?P<night>night))(?!\w)"
 )
@@ -33,20 +33,18 @@ _CLOCKS = (
 _MILITARY = re.compile(
     rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs|UTC|GMT)(?![^\W_]|[ ]of\b)"
 )
-_TWELVE = re.compile(rf"12{SPACE}(noon|midnight)(?![^\W_])")
+_TWELVE = re.compile(rf"12{SPACE}(noon|midnight){END}")
 _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
 _PAST = re.compile(
     rf"(?:(?P<half_hour>half)|(?:a{SPACE})?quarter|(?P<minutes>five|ten|twenty(?:-five)?)(?:{SPACE}minutes)?)"
     rf"{SPACE}(?P<past>past|after|to){SPACE}"
     rf"(?:(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?![^\W_aApP]|\d)(?:{_AM_PM}|{_PART_OF_DAY})?"
-    r"|(?P<named>noon|midday|midnight))(?![^\W_])",
+    rf"|(?P<named>noon|midday|midnight)){END}",
     re.IGNORECASE,
 )
-_CLOCK_BEFORE = re.compile(
-    r"(?<![^\W_])(?:at|by|from|until|till|before|since|around|about)[ ]$", re.IGNORECASE
-)
-_AT = re.compile(r"(?<![^\W_])(?:at|by|until|till|before|after)[ ]$", re.IGNORECASE)
-_AS_TIME = re.compile(r"[ ](?:on|in the|that|this|yesterday|today|and|but)(?![^\W_])|[.,;:!?)]|$")
+_CLOCK_BEFORE = re.compile(rf"{BEGIN}(?:at|by|from|until|till|before|since|around|about)[ ]$", re.IGNORECASE)
+_AT = re.compile(rf"{BEGIN}(?:at|by|until|till|before|after)[ ]$", re.IGNORECASE)
+_AS_TIME = re.compile(rf"[ ](?:on|in the|that|this|yesterday|today|and|but){END}|[.,;:!?)]|$")
 _OPENING = re.compile(
     rf"((\d{{1,2}}):(\d{{1,2}})){SPACE}?[-\u2010-\u2015\u2212~]{SPACE}?((\d{{1,2}}):(\d{{1,2}}))(?![\d:])(?!{_AM_PM})"
 )

@@ -14,7 +14,7 @@ from reward.claims.numbers.dates import as_year, looks_like_year
 from reward.claims.numbers.digits import EXACT, scale_after
 from reward.claims.numbers.model import Form, Kind, Number, changed, span_of
 from reward.claims.numbers.reading import read_as
-from reward.claims.numbers.vocabulary import SPACE, TABLES
+from reward.claims.numbers.vocabulary import BEGIN, SPACE, TABLES
 
 _DASH = "[-\u2010-\u2015\u2212~\uff5e]"
 _LONGEST_GAP = 24
@@ -35,8 +35,8 @@ _GAP = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BY = re.compile(rf"{SPACE}?[x\u00d7]{SPACE}?|{SPACE}by{SPACE}", re.IGNORECASE)
-_BETWEEN = re.compile(rf"(?<![^\W_])between{SPACE}$", re.IGNORECASE)
-_FROM = re.compile(rf"(?<![^\W_])from{SPACE}$", re.IGNORECASE)
+_BETWEEN = re.compile(rf"{BEGIN}between{SPACE}$", re.IGNORECASE)
+_FROM = re.compile(rf"{BEGIN}from{SPACE}$", re.IGNORECASE)
 # How many of the second unit make one of the first, of pairs that are written together.
 _JOINED = {tuple(pair.split("|")): many for pair, many in TABLES["joined_units"].items()}
 _CHAINED = re.compile(rf"{SPACE}{_DASH}{SPACE}\d")  # a row of a table, or a sum

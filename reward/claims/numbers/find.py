@@ -27,6 +27,7 @@ from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at, with_ruler
 from reward.claims.numbers.starts import DIGITS, Starts
 from reward.claims.numbers.trends import from_to, lifespan, trend_of
+from reward.claims.numbers.vocabulary import BEGIN, END
 from reward.claims.numbers.words import words_at
 from reward.claims.text import lowered
 
@@ -34,8 +35,8 @@ _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(
 _FIRST_ON_A_LINE = re.compile(r"(?:^|(?<=[.!?:;]))[ \t]{0,3}1[.)][ \t]+[*_\"'(]{0,3}[A-Z]", re.MULTILINE)
 _NEXT_ON_A_LINE = re.compile(r"[.!?;][)\"'*_]{0,3}[ \t]+(\d{1,3})[.)](?=[ \t]+[*_\"'(]{0,3}[A-Z])")
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
-_AND_A_HALF = re.compile(r"[ ]and[ ]a[ ](half|quarter)(?![^\W_])", re.IGNORECASE)
-_HOW_OFTEN = re.compile(r"(?<![^\W_])(?:once|twice|times?|per|what|such|quite|many)[ ]$", re.IGNORECASE)
+_AND_A_HALF = re.compile(rf"[ ]and[ ]a[ ](half|quarter){END}", re.IGNORECASE)
+_HOW_OFTEN = re.compile(rf"{BEGIN}(?:once|twice|times?|per|what|such|quite|many)[ ]$", re.IGNORECASE)
 _OF_A = re.compile(r" of an?(?= )")
 _SPACES = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
 _BEHIND_YEARS = "s'\u2019-\u2013/"

@@ -8,32 +8,32 @@ from reward.claims.numbers.digits import EXACT, Digits, Numeral, numeral_at, sca
 from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.names import identifier, mark_at
 from reward.claims.numbers.units import CURRENCY_BEFORE, SIGNS, UNITS, Unit, currency_at, unit_at
-from reward.claims.numbers.vocabulary import SPACE, TABLES, either
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES, either
 
 _SIGN = re.compile(
     rf"""
     (?: (?<![\w.)\]%])(?P<sign>[-+\u2212\u207b])
       | (?<![^\s(])(?<!\d\s)(?<!%\s)(?P<dash>\u2013)
-      | (?<![^\W_])(?P<word>minus|negative)(?:{SPACE}{{1,2}}|-) )$
+      | {BEGIN}(?P<word>minus|negative)(?:{SPACE}{{1,2}}|-) )$
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_BELOW_ZERO = re.compile(r"[ \u00a0]below[ \u00a0]zero(?![^\W_])")
+_BELOW_ZERO = re.compile(rf"[ \u00a0]below[ \u00a0]zero{END}")
 _BELOW_SEA_LEVEL = re.compile(
-    rf"{SPACE}(?:below|beneath|under){SPACE}(?:the{SPACE})?(?:mean{SPACE})?sea{SPACE}level(?![^\W_])"
+    rf"{SPACE}(?:below|beneath|under){SPACE}(?:the{SPACE})?(?:mean{SPACE})?sea{SPACE}level{END}"
 )
-_PER_PERSON = rf"(?!{SPACE}(?:per|par|por|pro|je|a|each)(?![^\W_])|{SPACE}?/)"
+_PER_PERSON = rf"(?!{SPACE}(?:per|par|por|pro|je|a|each){END}|{SPACE}?/)"
 _PEOPLE = re.compile(
-    rf"{SPACE}{either(TABLES['things']['same']['people'].split('|'))}(?![^\W_]){_PER_PERSON}", re.IGNORECASE
+    rf"{SPACE}{either(TABLES['things']['same']['people'].split('|'))}{END}{_PER_PERSON}", re.IGNORECASE
 )
 _ENDS_SIGN = frozenset("-+\u2212\u2013\u207bsSeE")  # signs, and the last letters of "minus" and "negative"
-_ORDINAL = re.compile(r"(?:st|nd|rd|th|ST|ND|RD|TH)(?![^\W_])")
+_ORDINAL = re.compile(rf"(?:st|nd|rd|th|ST|ND|RD|TH){END}")
 _PERCENT = re.compile(
     rf"""
     (?:{SPACE}|-)? (?: 
         (?P<points>(?:percentage|percent|pct)[ -]points?|%[ -]?(?:age[ ])?points?|pps?|p\.p\.|ppts?)
       | (?P<basis>basis[ -]points?|bps?) | (?P<percent>percent|per[ ]cent|pct)
-      | (?P<per_mille>per[ ]?mille?) ) (?![^\W_])
+      | (?P<per_mille>per[ ]?mille?) ) {END}
   | {SPACE}? (?: (?P<sign>[%]) | (?P<mille>‰) )
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -57,8 +57,8 @@ _TWO_UNITS = (
         "inch",
         12,
     ),
-    (re.compile(r"(\d{1,3})h[ ]?(\d{1,2})m(?:ins?)?(?![^\W_])"), "minute", 60),
-    (re.compile(r"(\d{1,3})m[ ]?(\d{1,2})s(?![^\W_])"), "second", 60),
+    (re.compile(rf"(\d{{1,3}})h[ ]?(\d{{1,2}})m(?:ins?)?{END}"), "minute", 60),
+    (re.compile(rf"(\d{{1,3}})m[ ]?(\d{{1,2}})s{END}"), "second", 60),
 )
 
 

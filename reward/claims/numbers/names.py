@@ -11,7 +11,7 @@ from decimal import Decimal
 from reward.claims.numbers.digits import MAX_DIGITS
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.units import SIGNS
-from reward.claims.numbers.vocabulary import TABLES
+from reward.claims.numbers.vocabulary import BEGIN, END, TABLES
 
 _HEAD = re.compile(r"(?<![^\W])[^\W_][\w-]*$|[^\W\d_][\w-]*$")
 _LONGEST_HEAD = 40
@@ -26,16 +26,16 @@ _PHONE = re.compile(
     re.VERBOSE,
 )
 _CODE = re.compile(
-    r"""
+    rf"""
     0[xX][0-9a-fA-F]+(?!\w)
-  | 401\(?k\)?(?!\w) | \d{3}\([a-z]\)(?:\(\d\))?
+  | 401\(?k\)?(?!\w) | \d{{3}}\([a-z]\)(?:\(\d\))?
   | \d+_[\d_.]*\w*
-  | \d[\d.,]{0,400}+(?:[eE][-+\u2212]?\d{4,}|\^\(?[-+\u2212]?\d{4,}|(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{4,})\w*
-  | \d[\d.,]{0,400}+[ ]?[\u00d7xX*·][ ]?10(?:\^\(?[-+\u2212]?\d{4,}|[⁻⁺]?[⁰¹²³⁴-⁹]{4,})\w*
-  | \d{5}-\d{4}(?![\w-])
-  | \d+(?:-\d+){2,}(?![^\W_])
-  | \d+(?:/\d+){2,}
-  | \d+(?:\.\d+){2,}(?:-?[a-z]+\d*)?
+  | \d[\d.,]{{0,400}}+(?:[eE][-+\u2212]?\d{{4,}}|\^\(?[-+\u2212]?\d{{4,}}|(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{{4,}})\w*
+  | \d[\d.,]{{0,400}}+[ ]?[\u00d7xX*·][ ]?10(?:\^\(?[-+\u2212]?\d{{4,}}|[⁻⁺]?[⁰¹²³⁴-⁹]{{4,}})\w*
+  | \d{{5}}-\d{{4}}(?![\w-])
+  | \d+(?:-\d+){{2,}}{END}
+  | \d+(?:/\d+){{2,}}
+  | \d+(?:\.\d+){{2,}}(?:-?[a-z]+\d*)?
   | \d+(?:[A-Za-z]+\d)\w*+(?:-\w+)?
     """,
     re.VERBOSE,
@@ -44,9 +44,9 @@ _GROUPED = re.compile(
     r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d|[.,]\d)|\d+[hH]\d{2}(?!\w)|\d+[xX\u00d7]\d|\d+[eE][-+]?\d{1,3}(?![\w.]\d|\w)"
 )
 _PARTS = re.compile(r"\d+(?:h|hr|hrs|m|min|ft|st|lb|d|pm|am|e|k|m|x)(?=\d)", re.IGNORECASE)
-_VERSION = re.compile(r"(?<![^\W_])(?:version|release|firmware) \Z", re.IGNORECASE)
+_VERSION = re.compile(rf"{BEGIN}(?:version|release|firmware) \Z", re.IGNORECASE)
 _DOTTED = re.compile(r"\d+(?:\.\d+)+(?![\w.]*\d)")
-_MARK = re.compile(r"[A-Z]{1,3}\d*(?![^\W_])")
+_MARK = re.compile(rf"[A-Z]{{1,3}}\d*{END}")
 
 
 def name_at(text: str, at: int, low: int) -> Number | None:

@@ -21,7 +21,7 @@ from reward.claims.numbers.eras import CENTURY
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number, changed
 from reward.claims.numbers.names import identifier
-from reward.claims.numbers.vocabulary import TABLES, either
+from reward.claims.numbers.vocabulary import BEGIN, END, TABLES, either
 
 _WORTH = (
     (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
@@ -49,23 +49,23 @@ _WARS = {
     )
 }
 # Both are searched in a text in lower case; `roman_at` looks at the letters themselves.
-ROMAN = r"[ivxlcdm]++(?:(?![^\W_])|(?=th[ -]centur|e[ ]si[èe]cle))"
-WAR = rf"{either(_WARS)}(?![^\W_])"
+ROMAN = rf"[ivxlcdm]++(?:{END}|(?=th[ -]centur|e[ ]si[èe]cle))"
+WAR = rf"{either(_WARS)}{END}"
 _LABELS, _NO_NAMES, _RULERS, _ABBREVIATIONS, _COUNTED_NOUNS = (
     frozenset(TABLES["roman"][name].split())
     for name in ("labels", "no_names", "rulers", "abbreviations", "counted")
 )
-_LABEL = re.compile(rf"(?<![^\W_]){either(_LABELS)}\.?[ \u00a0-]$", re.IGNORECASE)
+_LABEL = re.compile(rf"{BEGIN}{either(_LABELS)}\.?[ \u00a0-]$", re.IGNORECASE)
 _SAID_BY_ME = re.compile(r"[ ][a-z]+")  # "the part I liked"; nouns behind a numeral are in this list:
-_NOUN_BEHIND = re.compile(rf"[ ]{either(TABLES['roman']['behind_one'].split())}(?![^\W_])")
+_NOUN_BEHIND = re.compile(rf"[ ]{either(TABLES['roman']['behind_one'].split())}{END}")
 _HEAD = re.compile(r"(?<![\w'\u2019-])([A-Z][\w'\u2019-]{1,24})[ \u00a0]$")
 _RULER_BEFORE = re.compile(r"(?<![\w'\u2019-])([A-Z][\w'\u2019-]{1,24}) the $")
 _MEDICAL = re.compile(r"[ -](?:drip|fluid|therapy|line|infusion|antibiotic|medication)s?\b", re.IGNORECASE)
-_TITLE = re.compile(rf"(?<![^\W_]){either(TABLES['roman']['titles'].split())}[ ][A-Z][\w-]{{1,24}}[ ]$")
+_TITLE = re.compile(rf"{BEGIN}{either(TABLES['roman']['titles'].split())}[ ][A-Z][\w-]{{1,24}}[ ]$")
 _OF_A_RULER = re.compile(
     r"[ ](?P<place>of[ ][A-Z])|[ ](?:was|is|had|became|ruled|reigned|died|and)|['\u2019]s\b|[,.;)]|[ ][(]|$"
 )
-_COUNTED = re.compile(rf"[ ]{either(_COUNTED_NOUNS)}(?![^\W_])")
+_COUNTED = re.compile(rf"[ ]{either(_COUNTED_NOUNS)}{END}")
 _SIGNS_BEFORE = frozenset("'\u2019&./-+_$")
 _SIGNS_BEHIND = re.compile(r"[&+#/_]|['\u2019](?!s|$)|\.[^\W_]|-(?!century)")
 _OPENS_LINE = re.compile(r"(?:^|\n)[ \t#*(-]{0,7}$")

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reward.claims.numbers.vocabulary import SPACE, TABLES, by_word, either
+from reward.claims.numbers.vocabulary import END, SPACE, TABLES, by_word, either
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ _HYPHENATED = {"fold": "times", "time": "times"}  # "three-fold", "a three-time 
 _SPACED = frozenset({"s", "K"})  # "90s" is a decade, "5K" are thousands
 _PHRASES = {w for w in _EXACT if " " in w or "-" in w}
 _PHRASE_STARTS = frozenset(re.split("[ -]", w)[0].casefold() for w in _PHRASES)
-_PHRASE = re.compile(either(_PHRASES).replace(SPACE, rf"\.?{SPACE}") + r"(?![^\W_])", re.IGNORECASE)
+_PHRASE = re.compile(either(_PHRASES).replace(SPACE, rf"\.?{SPACE}") + rf"{END}", re.IGNORECASE)
 _IDEOGRAMS = re.compile(either(w for w in _EXACT if w[0] >= "\u3400"))
 _WORD = r"[^\W\d_]{1,20}(?:[²³]|\^?[23](?![\d,.]))?"
-_FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF](?![^\W_])|[°℃℉]|{_WORD}(?![^\W_]))")
+_FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF]{END}|[°℃℉]|{_WORD}{END})")
 _PER = re.compile(
-    rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>(?:(?:cubic|square){SPACE})?{_WORD})(?![^\W_])"
+    rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>(?:(?:cubic|square){SPACE})?{_WORD}){END}"
 )
 _NO_RATES = {"decibel", "degree", "times", *TABLES["units"]["temperature"]} | {n for n in UNITS if " * " in n}
 _RATES = (  # that are written with "per"
@@ -81,7 +81,7 @@ _IDEOGRAPHIC = {w for w in _NAMES if w[0] >= "\u3400"}
 _SYMBOLS = {w for w in (*SIGNS, *_HUNDREDTHS) if not w[-1].isalnum() and not w.endswith(".")}
 _WORDS = {w for w in (*_CURRENCIES, *_HUNDREDTHS) if w[-1].isascii()} - _SYMBOLS - {"rs.", "fr."}
 _CURRENCY_BEHIND = re.compile(
-    rf"(?:{SPACE}?(?:{either(_SYMBOLS)})(?!{SPACE}?-?\d|{SPACE}?(?-i:US|CA|AU|NZ|GB|JP|CN)(?![^\W_]))"
+    rf"(?:{SPACE}?(?:{either(_SYMBOLS)})(?!{SPACE}?-?\d|{SPACE}?(?-i:US|CA|AU|NZ|GB|JP|CN){END})"
     rf"|{SPACE}?{either(_IDEOGRAPHIC)}"
     rf"|(?:{SPACE}|-)?{either(_WORDS)}(?![^\W_]|{SPACE}\d))",
     re.IGNORECASE,

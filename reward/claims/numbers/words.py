@@ -17,35 +17,35 @@ from reward.claims.numbers import cardinal
 from reward.claims.numbers.cardinal import ORDINALS, PARTS, Cardinal, Run, WordNumber, of_a_scale, scaled_by
 from reward.claims.numbers.digits import fraction
 from reward.claims.numbers.units import unit_at
-from reward.claims.numbers.vocabulary import either
+from reward.claims.numbers.vocabulary import BEGIN, END, either
 
 _BEGIN = cardinal.NUMBER_WORDS - {"quarter", *cardinal.PLURAL_PARTS, *cardinal.OF_SCALE}
 FIRST_WORDS = frozenset(_BEGIN | {"quarter", "a", "an"})  # of `STARTS`
 STARTS = (
-    rf"{either(_BEGIN)}(?![^\W_])|quarter(?=[ ]of[ ](?:an[ ]hour|a[ ]{either(cardinal.SCALES)}))"
-    rf"|an?(?=[\x20\u00a0-]{either(cardinal.OF_SCALE | {*PARTS} - cardinal.PLURAL_PARTS)}(?![^\W_]))"
+    rf"{either(_BEGIN)}{END}|quarter(?=[ ]of[ ](?:an[ ]hour|a[ ]{either(cardinal.SCALES)}))"
+    rf"|an?(?=[\x20\u00a0-]{either(cardinal.OF_SCALE | {*PARTS} - cardinal.PLURAL_PARTS)}{END})"
 )
 _DETERMINER = re.compile(
-    r"(?<![^\W_])(?:the|its|his|her|their|our|my|your|this|that|every|each)[ \u00a0]$", re.IGNORECASE
+    rf"{BEGIN}(?:the|its|his|her|their|our|my|your|this|that|every|each)[ \u00a0]$", re.IGNORECASE
 )
 _ADVERB = re.compile(
-    r"[ \u00a0](?:time|times|thing|things|and|of all|few|hand|glance|sight|or|half|place)(?![^\W_])",
+    rf"[ \u00a0](?:time|times|thing|things|and|of all|few|hand|glance|sight|or|half|place){END}",
     re.IGNORECASE,
 )
 RANKED = re.compile(
-    r"(?<![^\W_])(?:came|comes?|coming|finish(?:ed|es|ing)?|placed|ranked|ranks)[ \u00a0]$", re.IGNORECASE
+    rf"{BEGIN}(?:came|comes?|coming|finish(?:ed|es|ing)?|placed|ranked|ranks)[ \u00a0]$", re.IGNORECASE
 )
-_SUPERLATIVE = re.compile(r"[-\s](?:[^\W\d_]{3,}est|most|best|worst)(?![^\W_])")  # "second-largest"
-_NO_RANK = re.compile(r"[ \u00a0-](?:party|parties|world|person)(?![^\W_])", re.IGNORECASE)
+_SUPERLATIVE = re.compile(rf"[-\s](?:[^\W\d_]{{3,}}est|most|best|worst){END}")  # "second-largest"
+_NO_RANK = re.compile(rf"[ \u00a0-](?:party|parties|world|person){END}", re.IGNORECASE)
 _RANK = re.compile(
     r",|[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b|more\b|less\b)[a-z]|-[a-z]", re.IGNORECASE
 )
 _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)|-)[a-z]", re.IGNORECASE)
-_BY = re.compile(r"(?<![^\W_])by[ ]$", re.IGNORECASE)
+_BY = re.compile(rf"{BEGIN}by[ ]$", re.IGNORECASE)
 _AFTER_QUARTERS = ("point", "points", "percentage", "percent", "mile", "inch", "hour", "century", "of")
 # Before a half that is a part of a match, a year or a page.
 _ONE_OF_TWO = re.compile(
-    r"(?<![^\W_])(?:first|second|third|other|latter|former|better|upper|lower|northern|southern|eastern|western"
+    rf"{BEGIN}(?:first|second|third|other|latter|former|better|upper|lower|northern|southern|eastern|western"
     r"|top|bottom|front|opening|closing|final|inner|outer|the|this|each|either|every|his|her|its|their|one|'s"
     r"|(?:the|its|his|her|their)[ ](?:left|right|back|last|early|late|near|far))[ -]$",
     re.IGNORECASE,
