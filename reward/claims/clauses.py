@@ -9,7 +9,6 @@ from reward.claims.kind import Target
 from reward.claims.names import Name, find_names
 from reward.claims.text import sentence_span
 
-_REACH = 300  # most characters of a sentence on each side of a mention
 _COORDINATOR = re.compile(r";|,? (?:and|while|whereas|but) ")
 _WORD = re.compile(r"\w+")
 _INITIAL = re.compile(r"\b[A-Z]\.\s*\Z")
@@ -59,9 +58,9 @@ class Clauses:
 
     def _part_of_sentence(self, start: int, end: int) -> tuple[int, int]:
         """The sentence of a mention, or the part of it between words that join two statements."""
-        low, high = sentence_span(self._response, start, end, reach=_REACH)
+        low, high = sentence_span(self._response, start, end)
         if initial := _INITIAL.search(self._response, max(0, low - 4), low):  # "Fred F. Sears" is one name
-            low, _ = sentence_span(self._response, initial.start(), end, reach=_REACH)
+            low, _ = sentence_span(self._response, initial.start(), end)
         inside = self._places[bisect_left(self._places, (low, 0)) : bisect_left(self._places, (high, 0))]
         for match in _COORDINATOR.finditer(self._response, low, high):
             before, behind = match.span()

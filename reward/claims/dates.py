@@ -21,7 +21,7 @@ from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import as_year
 from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons
 from reward.claims.numbers.index import index_numbers
-from reward.claims.numbers.kind import Numbers, is_calendar
+from reward.claims.numbers.kind import Numbers
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.questions import gives_away
 from reward.claims.numbers.trends import are_opposed
@@ -40,7 +40,7 @@ class Dates(Numbers):
 
     def find(self, response: str) -> Sequence[Number]:
         """The dates, times, lone months, weekdays and holidays of a response."""
-        dates = [number for number in self.all_of(response) if is_calendar(number)]
+        dates = [number for number in self.all_of(response) if number.is_calendar]
         return sorted([*dates, *_names_of_days(response, dates)], key=lambda one: one.start)
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
@@ -48,7 +48,7 @@ class Dates(Numbers):
         if named := named_day(answer) or lone_period(answer):
             return named
         number = Numbers.read(self, answer, of_documents=of_documents)
-        return number if number is not None and (is_calendar(number) or number.kind is Kind.COUNT) else None
+        return number if number is not None and (number.is_calendar or number.kind is Kind.COUNT) else None
 
     def bears_out(self, consensus: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
         if claimed.kind is Kind.WEEKDAY and claimed.form is Form.EXACT:

@@ -21,7 +21,7 @@ _LONG_WORD = re.compile(r"\w{3,}")
 _BEYOND_ASCII = re.compile(r"([^\x00-\x7f]+)")
 
 
-def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, int]:
+def sentence_span(text: str, start: int, end: int, *, reach: int = 300) -> tuple[int, int]:
     """The bounds of the sentence that holds `text[start:end]`, without white space at its ends.
 
     Args:

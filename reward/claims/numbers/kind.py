@@ -52,11 +52,6 @@ _COUNTED = re.compile(
 )
 
 
-def is_calendar(number: Number) -> bool:
-    """Whether a number is a date, a year, a part of a year or a time of day."""
-    return number.kind in (Kind.DATE, Kind.YEAR, Kind.PERIOD, Kind.TIME)
-
-
 @dataclass(frozen=True)
 class Numbers(ClaimKind):
     """The numbers of one audit, without the dates where these are a kind of their own."""
@@ -68,7 +63,7 @@ class Numbers(ClaimKind):
 
     def find(self, response: str) -> Sequence[Number]:
         found = self.all_of(response)
-        return [one for one in found if not is_calendar(one)] if "date" in self.config.kinds else found
+        return [one for one in found if not one.is_calendar] if "date" in self.config.kinds else found
 
     def all_of(self, response: str) -> Sequence[Number]:
         """The numbers of a response, and its dates."""
@@ -202,10 +197,9 @@ class Numbers(ClaimKind):
 
     def _is_one(self, response: str, mention: Number) -> bool:
         """Whether "1 abstention" is the "one abstention", or "an abstention", of a document."""
-        if mention.kind is not Kind.COUNT or mention.value != 1 or mention.form is not Form.EXACT:
-            return False
-        thing = _THING.match(response, mention.end)
-        if thing is None or mention.approximate:
+        is_exact = mention.kind is Kind.COUNT and mention.form is Form.EXACT and not mention.approximate
+        thing = _THING.match(response, mention.end) if is_exact and mention.value == 1 else None
+        if thing is None:
             return False
         things = things_behind(response, mention)
         if things and self.lookup(self.query.documents).counts_otherwise(mention, things):

@@ -39,6 +39,7 @@ class Form(StrEnum):
     LESS_THAN = "less_than"  # "under 270"
 
 
+_CALENDAR = frozenset({Kind.DATE, Kind.YEAR, Kind.PERIOD, Kind.TIME})
 _BOUNDS = frozenset({Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN})
 
 
@@ -95,6 +96,11 @@ class Number:
     def is_bound(self) -> bool:
         """Whether it bounds a value: "over 270"."""
         return self.form in _BOUNDS
+
+    @property
+    def is_calendar(self) -> bool:
+        """Whether it is a date, a year, a part of a year or a time of day."""
+        return self.kind in _CALENDAR
 
     @property
     def atoms(self) -> tuple[Number, ...]:
