@@ -102,9 +102,8 @@ class NameLookup:
 
 def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:
     """Whether the documents only add other states or countries to a name than a response does."""
-    places = [place_behind(index.text, index.tokens[last - 1].end) for _, index, (_, last) in ranges]
-    stated = [place for place in places if place]
-    return bool(stated) and all(differ(claimed.place, place) for place in stated)
+    places = [place_behind(index.text, index.tokens.ends[last - 1]) for _, index, (_, last) in ranges]
+    return any(places) and all(differ(claimed.place, place) for place in places if place)
 
 
 def _words_near(found: Found) -> Sequence[str]:

@@ -31,9 +31,9 @@ def place_of(name: str) -> Place:
     letters = name.replace(".", "")
     if len(letters) == 2 and letters.isupper() and letters.lower() in STATES:
         return STATES[letters.lower()]
-    country = _PHRASES.get(low, low)
     if letters in ("US", "USA", "UK"):
         return (NATIONS.get(letters.lower(), letters.lower()),)
+    country = _PHRASES.get(low, low)
     return (country,) if country in COUNTRIES and country not in _CONTINENTS else ()
 
 

@@ -81,7 +81,9 @@ def _measure_sides(text: str, composed: list[Number], last: Number) -> None:
 
 
 def _together(text: str, first: Number, second: Number, low: int) -> Number | None:
-    if second.start - first.end > _LONGEST_GAP or not (_may_be_part(first) and _may_be_part(second)):
+    if second.start - first.end > _LONGEST_GAP or not first.form is second.form is Form.EXACT:
+        return None
+    if first.kind in _NEVER_IN_RANGES or second.kind in _NEVER_IN_RANGES:
         return None
     gap = _GAP.fullmatch(text, first.end, second.start)
     if gap is None:
@@ -102,10 +104,6 @@ def _together(text: str, first: Number, second: Number, low: int) -> Number | No
     if name == "join" or (name == "and" and not between):
         return None
     return _range(text, first, second, name, low) or _ratio(text, first, second, name, low)
-
-
-def _may_be_part(number: Number) -> bool:
-    return number.form is Form.EXACT and number.kind not in _NEVER_IN_RANGES
 
 
 def _range(text: str, first: Number, second: Number, gap: str, low: int) -> Number | None:
