@@ -95,10 +95,8 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     gap = text[before.end : part.start]
     if "\n" in gap or (before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s"))):
         return False
-    if gap == " ":
-        if before.text[-1] == ".":  # "J.R.R. Tolkien", but not "in the U.S. Then"
-            return not is_common(part.low)
-        return True
+    if gap == " ":  # "J.R.R. Tolkien", but not "in the U.S. Then"
+        return before.text[-1] != "." or not is_common(part.low)
     if gap == ". ":
         return (len(before.low) == 1 or before.low in lexicon.ABBREVIATIONS) and not is_common(part.low)
     if gap == " the ":  # "Henry the Eighth"
