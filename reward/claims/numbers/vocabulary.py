@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 SPACE = r"[ \t\u00a0\u2002-\u200a\u202f]"
-BEGIN = r"(?<![^\W_])"  # of a word: no letter and no digit stands before
-END = r"(?![^\W_])"  # none stands behind
+BEGIN = r"(?<![^\W_])"  # of a word: no letter and no digit is before it
+END = r"(?![^\W_])"  # of a word: none is behind it
 TABLES: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("vocabulary.toml").read_text(encoding="utf-8")
 )
