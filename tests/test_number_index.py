@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reward.claims.kind import Place
+from reward.claims.kind import Place, nearest
 from reward.claims.numbers import Form, Kind, Number, equal, find_numbers
 from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.equality import conversion
 from reward.claims.numbers.index import index_numbers
-from reward.claims.numbers.lookup import NumberLookup, _nearest
+from reward.claims.numbers.lookup import NumberLookup, words_near
 from reward.claims.numbers.reading import close_like
 from reward.claims.numbers.trends import are_opposed
 from reward.claims.numbers.units import UNITS
@@ -34,7 +34,7 @@ class EveryNumber(NumberLookup):
 
     def _find(self, claimed: Number, context: str) -> Place[Number] | None:
         if places := self._places(claimed):
-            return _nearest(places, context)
+            return nearest(places, context, words_near)
         if claimed.kind is Kind.DATE and claimed.form is Form.EXACT:
             return self._find_date(claimed)
         if claimed.kind is Kind.RATIO and claimed.parts:

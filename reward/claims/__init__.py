@@ -4,8 +4,6 @@ A kind is one file or package here and one line below: `numbers`, `names`, `date
 what it must be able to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 
@@ -17,14 +15,11 @@ from reward.claims.text import Spans
 from reward.config import AuditConfig
 from reward.types import Claim, Document, RagQuery
 
-__all__ = ["kinds_for", "target_of", "targets_of"]
-
 _KINDS: dict[str, Callable[[RagQuery, AuditConfig, str], ClaimKind]] = {
     "number": Numbers,
     "name": lambda query, config, response: Names(query),
     "date": Dates,
 }
-_NO_TEXTS = RagQuery(id="none", query="", documents=(Document(id="none", text=""),))
 
 
 def kinds_for(config: AuditConfig, query: RagQuery, response: str = "") -> dict[str, ClaimKind]:
@@ -55,7 +50,8 @@ def targets_of(response: str, kinds: dict[str, ClaimKind]) -> list[Target]:
 @cache
 def _kind_of_brackets(name: str) -> ClaimKind:
     """A kind that knows no texts, for what is in brackets alone."""
-    return kinds_for(AuditConfig.model_validate({"kinds": [name]}), _NO_TEXTS)[name]
+    no_texts = RagQuery(id="none", query="", documents=(Document(id="none", text=""),))
+    return kinds_for(AuditConfig.model_validate({"kinds": [name]}), no_texts)[name]
 
 
 def target_of(claim: Claim) -> Target:

@@ -1,7 +1,5 @@
 """Which names go with a number or a date of a response: those of its clause, and the one it is said of."""
 
-from __future__ import annotations
-
 import functools
 import re
 from bisect import bisect_left
@@ -11,7 +9,6 @@ from reward.claims.kind import Target
 from reward.claims.names import Name, find_names
 from reward.claims.text import sentence_span
 
-_REACH = 300  # most characters of a sentence on each side of a mention
 _COORDINATOR = re.compile(r";|,? (?:and|while|whereas|but) ")
 _WORD = re.compile(r"\w+")
 _INITIAL = re.compile(r"\b[A-Z]\.\s*\Z")
@@ -24,7 +21,7 @@ class Clauses:
     def __init__(self, response: str, targets: Sequence[Target]) -> None:
         self._response = response
         self._places = sorted((one.start, one.end) for one in targets if one.kind.name != "name")
-        self._spans: dict[tuple[int, int], tuple[int, int]] = {}
+        self._clause = functools.cache(self._part_of_sentence)
 
     @functools.cached_property
     def names(self) -> list[Name]:
@@ -59,23 +56,16 @@ class Clauses:
     def _name_starts(self) -> list[int]:
         return [name.start for name in self.names]
 
-    def _clause(self, start: int, end: int) -> tuple[int, int]:
-        """The sentence of a mention, or the part of it between words that join two statements."""
-        span = self._spans.get((start, end))
-        if span is None:
-            span = self._spans[start, end] = self._part_of_sentence(start, end)
-        return span
-
     def _part_of_sentence(self, start: int, end: int) -> tuple[int, int]:
-        low, high = sentence_span(self._response, start, end, reach=_REACH)
+        """The sentence of a mention, or the part of it between words that join two statements."""
+        low, high = sentence_span(self._response, start, end)
         if initial := _INITIAL.search(self._response, max(0, low - 4), low):  # "Fred F. Sears" is one name
-            low, _ = sentence_span(self._response, initial.start(), end, reach=_REACH)
+            low, _ = sentence_span(self._response, initial.start(), end)
         inside = self._places[bisect_left(self._places, (low, 0)) : bisect_left(self._places, (high, 0))]
         for match in _COORDINATOR.finditer(self._response, low, high):
             before, behind = match.span()
-            if not (
-                any(low <= place < before for place, _ in inside) and any(behind <= p for p, _ in inside)
-            ):
+            is_between = any(low <= place < before for place, _ in inside)
+            if not is_between or not any(behind <= place for place, _ in inside):
                 continue  # it joins two words, as in "Anna and Peter"
             if behind <= start:
                 low = behind

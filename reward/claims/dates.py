@@ -21,16 +21,15 @@ from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import as_year
 from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons
 from reward.claims.numbers.index import index_numbers
-from reward.claims.numbers.kind import Numbers, is_calendar
+from reward.claims.numbers.kind import Numbers
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.questions import gives_away
 from reward.claims.numbers.trends import are_opposed
+from reward.claims.numbers.vocabulary import END
 from reward.claims.text import Spans
 from reward.types import Document
 
-_ZERO = Decimal(0)
-_SATURDAY = Decimal(6)
-_COUNTED = re.compile(r"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s(?![^\W_])")  # "1743 rooms"
+_COUNTED = re.compile(rf"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s{END}")  # "1743 rooms"
 
 
 @dataclass(frozen=True)
@@ -41,20 +40,17 @@ class Dates(Numbers):
 
     def find(self, response: str) -> Sequence[Number]:
         """The dates, times, lone months, weekdays and holidays of a response."""
-        dates = [number for number in self.all_of(response) if is_calendar(number)]
+        dates = [number for number in self.all_of(response) if number.is_calendar]
         return sorted([*dates, *_names_of_days(response, dates)], key=lambda one: one.start)
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
         """The date, time, weekday or month of a bracket; a bare number may be a year, a day or an hour."""
-        if day := named_day(answer):
-            return day
-        if lone := lone_period(answer):
-            return lone
+        if named := named_day(answer) or lone_period(answer):
+            return named
         number = Numbers.read(self, answer, of_documents=of_documents)
-        return number if number is not None and (is_calendar(number) or number.kind is Kind.COUNT) else None
+        return number if number is not None and (number.is_calendar or number.kind is Kind.COUNT) else None
 
     def bears_out(self, consensus: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
-        """Whether the consensus says all that the claimed date says."""
         if claimed.kind is Kind.WEEKDAY and claimed.form is Form.EXACT:
             return _weekday_of(consensus) == claimed.value
         return Numbers.bears_out(self, consensus, claimed)
@@ -76,7 +72,6 @@ class Dates(Numbers):
         return Numbers.stated(self, text, start, end, answer)
 
     def lookup(self, documents: Sequence[Document]) -> DateLookup:
-        """The dates of the documents."""
         return _lookup_in(tuple(documents), locale=self.config.locale)
 
     is_looked_up = ClaimKind.is_looked_up  # every date is, must stand in the documents, and follows from none
@@ -165,11 +160,11 @@ def _names_day(day: Number, claimed: Number) -> bool:
 
 def _is_one_weekend(days: Number) -> bool:
     """Whether "weekend" is in the singular, and not "weekends"."""
-    return days.value == _SATURDAY and days.end - days.start == len("weekend")
+    return days.value == 6 and days.end - days.start == len("weekend")
 
 
 def _is_lone_month(number: Number) -> bool:
-    return number.kind is Kind.DATE and number.form is Form.EXACT and number.values[::2] == (_ZERO, _ZERO)
+    return number.kind is Kind.DATE and number.form is Form.EXACT and not any(number.values[::2])
 
 
 def _weekday_of(number: Number) -> Decimal | None:

@@ -5,8 +5,6 @@ are a range from Monday to Friday. Holidays of one date are that date without a 
 (Easter) or differ by country (Independence Day) are none.
 """
 
-from __future__ import annotations
-
 import calendar
 import re
 from collections.abc import Iterator
@@ -18,7 +16,7 @@ from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import MONTH, date_of
 from reward.claims.numbers.model import changed
 from reward.claims.numbers.trends import trend_of
-from reward.claims.numbers.vocabulary import TABLES, by_word
+from reward.claims.numbers.vocabulary import BEGIN, END, TABLES, by_word
 from reward.claims.text import Words, lowered, words_in
 
 _WORDS = TABLES["days"]
@@ -29,18 +27,18 @@ _LOWER_DAYS = "|".join(sorted((day for day in _FOREIGN if day[0].islower()), key
 _CAPITAL_DAYS = "|".join(day for day in _FOREIGN if day[0].isupper())
 _ALL_SHORT = "|".join(sorted((f"{day.title()}|{day.upper()}" for day in _SHORT), key=len, reverse=True))
 _DASH = r"[-\u2010-\u2015/&]"
-_TO_A_DAY = rf"\.?[ ]?{_DASH}[ ]?(?:{_ALL_SHORT}|{'|'.join(calendar.day_name)})(?![^\W_])"
+_TO_A_DAY = rf"\.?[ ]?{_DASH}[ ]?(?:{_ALL_SHORT}|{'|'.join(calendar.day_name)}){END}"
 _WEEKDAY = re.compile(
     rf"""
     \b(?P<day>{"|".join(calendar.day_name)})s?\b
-  | (?<![\w-])(?P<sure>Tues|Thurs|Thur|Weds)(?![^\W_])
+  | (?<![\w-])(?P<sure>Tues|Thurs|Thur|Weds){END}
   | (?<![\w-])(?P<short>{_ALL_SHORT})(?=\.?,?[ ](?:\d|{MONTH})|\.[ ]at[ ]\d|:[ ]?\d|{_TO_A_DAY})
-  | (?:(?<={_DASH})|(?<={_DASH}[ ])|(?<=to[ ])|(?<=through[ ]))(?P<last>{_ALL_SHORT})(?![^\W_])
-  | (?<![^\W_])(?P<small>{_LOWER_DAYS})(?![^\W_])
+  | (?:(?<={_DASH})|(?<={_DASH}[ ])|(?<=to[ ])|(?<=through[ ]))(?P<last>{_ALL_SHORT}){END}
+  | {BEGIN}(?P<small>{_LOWER_DAYS}){END}
     # Montag and Freitag are surnames, too
   | (?:(?<=[Aa]m[ ])|(?<=[Vv]om[ ])|(?<=bis[ ])|(?<=jeden[ ])|(?<=und[ ]))
-      (?P<german>{_CAPITAL_DAYS})(?![^\W_])
-  | (?<![^\W_])(?P<dated>{_CAPITAL_DAYS})(?=,?[ ](?:den[ ])?\d|[ ](?:bis|und)[ ](?:{_CAPITAL_DAYS}))
+      (?P<german>{_CAPITAL_DAYS}){END}
+  | {BEGIN}(?P<dated>{_CAPITAL_DAYS})(?=,?[ ](?:den[ ])?\d|[ ](?:bis|und)[ ](?:{_CAPITAL_DAYS}))
     """,
     re.VERBOSE,
 )

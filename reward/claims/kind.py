@@ -146,14 +146,12 @@ class Target(NamedTuple):
     @property
     def start(self) -> int:
         """Where it begins in the response."""
-        start: int = self.mention.start
-        return start
+        return int(self.mention.start)
 
     @property
     def end(self) -> int:
         """Where it ends in the response."""
-        end: int = self.mention.end
-        return end
+        return int(self.mention.end)
 
     @property
     def places(self) -> list[tuple[int, int]]:

@@ -1,7 +1,5 @@
 """Places in plain text: words, the sentence around a place, spans around a place, and whole quotations."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -23,7 +21,7 @@ _LONG_WORD = re.compile(r"\w{3,}")
 _BEYOND_ASCII = re.compile(r"([^\x00-\x7f]+)")
 
 
-def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, int]:
+def sentence_span(text: str, start: int, end: int, *, reach: int = 300) -> tuple[int, int]:
     """The bounds of the sentence that holds `text[start:end]`, without white space at its ends.
 
     Args:
@@ -35,12 +33,8 @@ def sentence_span(text: str, start: int, end: int, *, reach: int) -> tuple[int, 
     starts, ends = _boundaries(text)
     low, high = start - reach if start > reach else 0, end + reach
     before = bisect_right(ends, start) - 1
-    if (
-        before >= 0
-        and ends[before] == start
-        and text[start : start + 1].isspace()
-        and text[start - 1] != "\n"
-    ):
+    is_boundary = before >= 0 and ends[before] == start
+    if is_boundary and text[start : start + 1].isspace() and text[start - 1] != "\n":
         before -= 1  # the white space that makes a boundary of a point is inside the held part
     if before >= 0 and starts[before] >= low:
         low = ends[before]

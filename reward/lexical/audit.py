@@ -26,7 +26,6 @@ from reward.checks.check import Found
 from reward.claims import kinds_for, targets_of
 from reward.claims.kind import Mention, Target
 from reward.claims.numbers import Kind, Number
-from reward.claims.numbers.kind import is_calendar
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig, RewardFunction
@@ -164,7 +163,7 @@ class _Facts:
 
         Other numbers of titles count documents and chapters: "passage 3".
         """
-        if not isinstance(target.mention, Number) or not is_calendar(target.mention):
+        if not isinstance(target.mention, Number) or not target.mention.is_calendar:
             return ""
         place = target.kind.lookup(self._titles).find(target.mention) if self._titles else None
         return "" if place is None else place.document.id

@@ -5,8 +5,6 @@ its title, `match.py` when two answers name the same. spaCy's small English tagg
 finds fewer exchanged names, raises more false alarms and reads 57 responses a second, so rules do the work.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence
@@ -46,7 +44,6 @@ class Names(ClaimKind):
     name: str = "name"
 
     def find(self, response: str) -> Sequence[Name]:
-        """The names of a response that must be checked, from left to right."""
         names = _distinct(find_names(response, self._is_small))
         names = [name for name in names if not self._is_given(name)] or names
         texts = (text for document in self.query.documents for text in (document.title, document.text))
@@ -54,48 +51,27 @@ class Names(ClaimKind):
         return sorted((*names, *directions), key=attrgetter("start")) if directions else names
 
     def _is_small(self, word: str) -> bool:
-        """Whether a document writes a word small."""
-        indexes = (index_names(document.text) for document in self.query.documents)
-        return any(index.holds_small(word) for index in indexes)
+        return any(index_names(document.text).holds_small(word) for document in self.query.documents)
 
     def _is_given(self, name: Name) -> bool:
-        given = self._given.get(name)
-        if given is None:
-            given = self._given[name] = self._asked.find(name) is not None
-        return given
-
-    @functools.cached_property
-    def _given(self) -> dict[Name, bool]:
-        """Whether the query gives a name, for the names that were asked for."""
-        return {}
-
-    @functools.cached_property
-    def _asked(self) -> NameLookup:
-        """The query; many are typed without any capitals, and then small letters say nothing."""
-        return _lookup_in(self.query.query)
+        return _lookup_in(self.query.query).find(name) is not None
 
     def read(self, answer: str, *, of_documents: bool = False) -> Name | None:
-        """The one name that an answer gives; None for several names, a sentence, a number or "yes"."""
         return read_name(answer)
 
     def taken_as(self, answer: Name, asked: Name, *, stated: Name | None = None) -> Name:
-        """The asked name where an answer says it in another writing, else the answer."""
         return match.taken_as(answer, asked)
 
     def equal(self, a: Name, b: Name) -> bool:
-        """Whether two answers are one name; an equivalence."""
         return match.key(a) == match.key(b)
 
     def bears_out(self, consensus: Name, claimed: Name, *, relative_tolerance: float = 0.0) -> bool:
-        """Whether the consensus names what the response names."""
         return match.says(consensus, claimed)
 
     def written(self, answer: Name, asked: Name) -> str:
-        """One text for all answers that are equal."""
         return match.written(answer, asked)
 
     def is_about(self, claimed: Name, mention: Name) -> bool:
-        """Whether a bracket names a mention of the response."""
         return match.says(match.taken_as(claimed, mention), mention)
 
     def asks_for(self, question: str, mention: Name, response: str) -> bool:
@@ -115,14 +91,12 @@ class Names(ClaimKind):
         A surname alone holds a full name if the person whom the text last named in full with it is that one.
         """
         index = index_names(text)
-        ranges = index.find(answer)
-        tokens = index.tokens
-        is_whole = any(start <= tokens[low].start and tokens[high - 1].end <= end for low, high in ranges)
+        starts, ends, ranges = index.tokens.starts, index.tokens.ends, index.find(answer)
+        is_whole = any(start <= starts[low] and ends[high - 1] <= end for low, high in ranges)
         holds = is_whole or _surname_holds(index, start, end, answer, ranges)
         return answer._replace(start=start, end=end) if holds else None
 
     def lookup(self, documents: Sequence[Document]) -> NameLookup:
-        """The documents made ready; the index of a text is kept for the next response to it."""
         return NameLookup(documents)
 
     def is_looked_up(self, response: str, mention: Name) -> bool:
@@ -132,6 +106,7 @@ class Names(ClaimKind):
 
 @functools.lru_cache(maxsize=256)
 def _lookup_in(query: str) -> NameLookup:
+    """The names of a query; many are typed without any capitals, and then small letters say nothing."""
     return NameLookup([Document(id="query", text=query[:1].lower() + query[1:])])
 
 

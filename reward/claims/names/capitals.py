@@ -7,8 +7,6 @@ A month that is a name ("Theresa May") and an acronym keep their capitals in `Pa
 small words holds them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -102,11 +100,8 @@ def _is_first_name(text: str, start: int, end: int) -> bool:
 
 def _is_shouted(text: str, start: int, end: int) -> bool:
     """Whether a neighbour is written in capitals, too, so that these say nothing of a word."""
-    after = _AFTER.match(text, end)
-    if after is not None and len(after[1]) > 1 and after[1].isupper():
-        return True
-    before = _BEFORE.search(text[max(0, start - LOOK_BACK) : start])
-    return before is not None and len(before[1]) > 1 and before[1].isupper()
+    neighbours = _AFTER.match(text, end), _BEFORE.search(text[max(0, start - LOOK_BACK) : start])
+    return any(one is not None and len(one[1]) > 1 and one[1].isupper() for one in neighbours)
 
 
 def begins(text: str, start: int) -> bool:

@@ -5,10 +5,9 @@ because a sentence, a heading or a quotation begins is a name only if it is no c
 sang." holds no name that is found. Months and weekdays belong to dates, but for "Theresa May".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
+from itertools import dropwhile
 from operator import attrgetter
 
 from reward.claims.names import lexicon
@@ -48,11 +47,12 @@ def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
     has_headings = any(mark in text for mark in HEADING_MARKS)
     found: list[Name] = []
     for run in _runs(text):
-        if (
-            (titles and taken.hold(run[0].start, run[-1].end))
-            or (len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low))  # "Not Allowed"
-            or (has_headings and _is_heading(text, run, is_small))
-        ):
+        if titles and taken.hold(run[0].start, run[-1].end):
+            continue
+        if len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low):
+            continue  # "Not Allowed"
+        is_headed = has_headings and in_heading(text, run[0].start)
+        if is_headed and all(is_ordinary(part.low, is_small) for part in run):
             continue
         if name := _name(text, run):
             place = place_behind(text, name.end)
@@ -61,11 +61,6 @@ def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
         return found
     outside = [name for name in found if not taken.hold(name.start, name.start + 1)]
     return sorted(outside + titles, key=_BEGIN)
-
-
-def _is_heading(text: str, run: list[Part], is_small: IsSmall) -> bool:
-    """Whether a run of ordinary words has its capitals from a heading."""
-    return in_heading(text, run[0].start) and all(is_ordinary(part.low, is_small) for part in run)
 
 
 _DOERS = lexicon.CITIES | words("also_words")  # words that are names where they do what only a name does
@@ -100,10 +95,8 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     gap = text[before.end : part.start]
     if "\n" in gap or (before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s"))):
         return False
-    if gap == " ":
-        if before.text[-1] == ".":  # "J.R.R. Tolkien", but not "in the U.S. Then"
-            return not is_common(part.low)
-        return True
+    if gap == " ":  # "J.R.R. Tolkien", but not "in the U.S. Then"
+        return before.text[-1] != "." or not is_common(part.low)
     if gap == ". ":
         return (len(before.low) == 1 or before.low in lexicon.ABBREVIATIONS) and not is_common(part.low)
     if gap == " the ":  # "Henry the Eighth"
@@ -120,8 +113,10 @@ def _name(text: str, run: list[Part]) -> Name | None:
         one = run[0]
         if one.low in _SURNAMES_TOO and _is_apposed(text, one):
             return name_of(text, one.start, one.end)
-        if one.low in _SILENT or _only_begins(text, run) or (one.low in _VERBS_TOO and _is_verb(text, one)):
-            does = one.low in _DOERS and _behind(text, one.end) in _DEEDS  # "Reading won the cup."
+        behind = _behind(text, one.end)
+        is_verb = one.low in _VERBS_TOO and behind in _BEFORE_OBJECTS  # "Polish the brass"
+        if one.low in _SILENT or _only_begins(text, run) or (is_verb and begins(text, one.start)):
+            does = one.low in _DOERS and behind in _DEEDS  # "Reading won the cup."
             return name_of(text, one.start, one.end) if does else None
     else:
         whole = [part for part in run if part.low not in lexicon.CALENDAR]
@@ -167,19 +162,12 @@ def _only_begins(text: str, run: list[Part]) -> bool:
     first = run[0]
     if len(run) > 1 and run[1].start == first.end + 1 and first.low in _KEPT:
         return False  # "South Korea", "Mark Smith"
-    if not is_common(first.low) and not (len(run) == 1 and _looks_common(text, first)):
-        return False
-    return not _is_acronym(first) and begins(text, first.start)
-
-
-def _looks_common(text: str, part: Part) -> bool:
-    """Whether a word seems to be English, by its ending or by a plural verb behind it ("Evacuees were")."""
-    return looks_common(part.low) or (is_plural(part.low) and _behind(text, part.end) in lexicon.PLURAL_VERBS)
-
-
-def _is_verb(text: str, part: Part) -> bool:
-    """Whether a sentence begins with a word as with a verb: "Polish the brass"."""
-    return _behind(text, part.end) in _BEFORE_OBJECTS and begins(text, part.start)
+    if not is_common(first.low):
+        is_acronym = first.text.isupper() and 2 <= len(first.low) <= 5
+        do = is_plural(first.low) and _behind(text, first.end) in lexicon.PLURAL_VERBS  # "Evacuees were"
+        if len(run) > 1 or is_acronym or not (do or looks_common(first.low)):
+            return False
+    return begins(text, first.start)
 
 
 def _is_apposed(text: str, part: Part) -> bool:
@@ -198,23 +186,16 @@ def _behind(text: str, end: int) -> str:
     return behind[1] if behind else ""
 
 
-def _is_acronym(part: Part) -> bool:
-    return part.text.isupper() and 2 <= len(part.low) <= 5 and not is_common(part.low)
-
-
 def _common_name(text: str, whole: list[Part]) -> list[Part]:
     """The name that common words make ("White House"); none in a heading or a citation."""
-    starts = (
-        i
-        for i, p in enumerate(whole)
-        if p.low not in _EMPTY and (is_content(p.low) or not begins(text, p.start))
-    )
-    run = whole[next(starts, len(whole)) :]
-    if (
-        not run
-        or (len(run) == 1 and (run[0].low in lexicon.CITED or begins(text, run[0].start)))
-        or all(p.text.isupper() and len(p.text) > 1 for p in run)
-    ):
+
+    def cannot_begin(part: Part) -> bool:
+        return part.low in _EMPTY or (not is_content(part.low) and begins(text, part.start))
+
+    run = list(dropwhile(cannot_begin, whole))
+    if all(part.text.isupper() and len(part.text) > 1 for part in run):
+        return []  # none, or shouted
+    if len(run) == 1 and (run[0].low in lexicon.CITED or begins(text, run[0].start)):
         return []
     return run if _in_prose(text, run) else []
 

@@ -4,13 +4,10 @@
 what belongs to it (a middle name, an initial, "of"), and no comma, "and" or verb.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from reward.claims.names.lexicon import (
     ARTICLES,
@@ -49,9 +46,9 @@ _ALWAYS_INSIDE = LINKS - {"and", "for", "the"}
 _MAYBE_INSIDE = LINKS | ARTICLES
 _RULERS = frozenset(RULERS.values())
 Range = tuple[int, int]  # of tokens
+_Others = tuple[Sequence[int], int]  # the places of a word, and how many others may stand before it
 
 
-@dataclass(frozen=True)
 class Index(Text):
     """The words of one text, ready for the question where they make a name."""
 
@@ -114,7 +111,9 @@ class Index(Text):
         if len(name.tokens) == 1:
             (word,) = name.tokens
             return {(at, at + 1) for at in places[word][:MOST_PLACES] if not self._is_other(at, word)}
-        inside = _small_words(name)
+        inside = _ALWAYS_INSIDE.union(_MAYBE_INSIDE.intersection(name.text.lower().split()))
+        if name.tokens[-1] in _RULERS:
+            inside |= {"the"}  # "Henry VIII" is "Henry the Eighth"
         ranges = (self._in_order(words, linked, places, inside) for words, linked in _orders(name))
         return next(filter(None, ranges), set())
 
@@ -139,12 +138,7 @@ class Index(Text):
         return found
 
     def _extend(
-        self,
-        place: int,
-        rest: Sequence[tuple[Sequence[int], int]],
-        step: int,
-        linked: bool,
-        inside: frozenset[str],
+        self, place: int, rest: Sequence[_Others], step: int, linked: bool, inside: frozenset[str]
     ) -> int | None:
         """The place of the last of some words, each of which is after (or before) the one before it.
 
@@ -155,11 +149,8 @@ class Index(Text):
             for num_between in range(most + 1):
                 gap = self.gap(place, step)
                 place += step
-                if (
-                    num_between == 0
-                    and (gap == ": " or (gap in _COMMAS and linked))
-                    and _holds(members, place)
-                ):
+                is_joined = num_between == 0 and (gap == ": " or (gap in _COMMAS and linked))
+                if is_joined and _holds(members, place):
                     break
                 if gap is None or not _joins(gap, self.tokens[place - max(step, 0)].word):
                     return None
@@ -187,16 +178,13 @@ class Index(Text):
         if self.text.startswith(",", self.tokens[last - 1].end):
             follows = last + 1 < len(self.tokens) and self.tokens[last + 1].capital
             return not (follows and self.gap(last, 1) == " ")
-        return any(token.word in LINKS for token in self.tokens[first:last])
+        return not LINKS.isdisjoint(self.words[first:last])
 
     def _spelt_out(self, name: Name) -> Iterator[Range]:
         """Where the words stand that an acronym is made of: "WHO" for "World Health Organization"."""
         letters = name.text.replace(".", "")
-        if not (
-            2 <= len(letters) <= _LONGEST_ACRONYM
-            and letters.isalpha()
-            and sum(map(str.isupper, letters)) >= 2
-        ):
+        may_be_acronym = letters.isalpha() and sum(map(str.isupper, letters)) >= 2
+        if not may_be_acronym or len(letters) > _LONGEST_ACRONYM:
             return
         for initials, places in self._initials:
             at = -1
@@ -224,20 +212,16 @@ class Index(Text):
 
         Then the same without small words: "ICJ" is the International Court of Justice.
         """
+        letters = [word[:1].lower() or "?" for word in self.words]
         telling = [i for i, token in enumerate(self.tokens) if token.capital or token.word not in LINKS]
-        all_places: tuple[Sequence[int], ...] = (range(len(self.tokens)), telling)
-        return [
-            ("".join(self.tokens[i].word[:1].lower() or "?" for i in places), places) for places in all_places
-        ]
+        both: tuple[Sequence[int], ...] = (range(len(letters)), telling)
+        return [("".join(letters[i] for i in places), places) for places in both]
 
 
-@functools.lru_cache(maxsize=256)
-def index_names(text: str) -> Index:
-    """Indexes the words of a text; kept for the next response to it."""
-    return Index.of(text)
+index_names = functools.lru_cache(maxsize=256)(Index)  # kept for the next response to a text
 
 
-def _sharing(text: Text, name: Name) -> Iterator[tuple[int, int]]:
+def _sharing(text: Text, name: Name) -> Iterator[Range]:
     """Where a text says a first name, and behind it the surname for several people."""
     given, surname = name.tokens[0], name.tokens[-1]
     if len(name.tokens) != 2 or surname in KINDS or surname in CITIES or surname not in text.places:
@@ -248,7 +232,7 @@ def _sharing(text: Text, name: Name) -> Iterator[tuple[int, int]]:
             yield place, last + 1
 
 
-def _called(text: Text, name: Name) -> Iterator[tuple[int, int]]:
+def _called(text: Text, name: Name) -> Iterator[Range]:
     """Where a text gives a person another name: Bobby of 'Robert "Bobby" Tench', or the one by birth.
 
     "Edith Carrow (née Holloway)" is Edith Holloway, too.
@@ -290,12 +274,6 @@ def _surname_behind(text: Text, place: int) -> int | None:
         if place >= len(text.tokens):
             return None
     return None
-
-
-def _small_words(name: Name) -> frozenset[str]:
-    """The small words that can stand inside a name."""
-    between = _ALWAYS_INSIDE.union(_MAYBE_INSIDE.intersection(name.text.lower().split()))
-    return between | {"the"} if name.tokens[-1] in _RULERS else between  # "Henry VIII" is "Henry the Eighth"
 
 
 def _holds(places: Sequence[int], place: int) -> bool:

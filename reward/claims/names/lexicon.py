@@ -6,8 +6,6 @@ words that mostly are no names: those that stand written small inside sentences 
 technical text, two million words. Inflected forms are derived (`is_common`).
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import tomllib
@@ -31,7 +29,6 @@ def groups(table: str) -> list[list[str]]:
     return [line.split() for line in TABLES[table].strip().splitlines()]
 
 
-Phrases = dict[str, list[tuple[tuple[str, ...], str]]]
 _TAKES_S = "anirkdte"  # last letters of nationalities whose plural has an s: "Germans", "Swedes"
 
 
@@ -46,9 +43,9 @@ COUNTRIES = frozenset(NATIONS.values())
 STATES = {short: tuple(name) for short, *name in groups("states")}  # "ca" to ("california",)
 
 
-def _phrases() -> Phrases:
+def _phrases() -> dict[str, list[tuple[tuple[str, ...], str]]]:
     """The phrases that begin with a word, the longest first, each with the word that stands for it."""
-    phrases: Phrases = {}
+    phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for line in TABLES["phrases"].strip().splitlines():
         short, _, texts = line.partition(": ")
         for text in texts.split(", "):
@@ -76,9 +73,9 @@ _MARKED = words("marked")
 ACRONYMS = words("acronyms")
 CITED = words("cited")
 LEGAL_FORMS = words("legal_forms")
-_COMMON_TABLES = KINDS | TITLES | CITED | words("numerals")
-_BEGINNINGS = tuple(words("common_beginnings"))
 NUMERALS = words("numerals")
+_COMMON_TABLES = KINDS | TITLES | CITED | NUMERALS
+_BEGINNINGS = tuple(words("common_beginnings"))
 _NAMES_IN_ING = words("names_in_ing")
 _NAMES_IN_ERS = words("names_in_ers")
 _NAMES_IN_S = words("names_in_s")
@@ -92,9 +89,8 @@ _SPECIAL = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "\u0131": "i", "þ": "th"}
 )
 _CURLY = str.maketrans({"\u2019": "'", "\u2018": "'"})
-_TRANSCRIBED = str.maketrans(
-    dict(zip("äöüøåÄÖÜØÅ", ("ae", "oe", "ue", "oe", "aa", "Ae", "Oe", "Ue", "Oe", "Aa"), strict=True))
-)
+_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}
+_TRANSCRIBED = str.maketrans(_UMLAUTS | {one.upper(): two.title() for one, two in _UMLAUTS.items()})
 _DOERS = ("ers", "ors", "ists", "ants")  # "gardeners" are made of "garden"
 
 
@@ -123,11 +119,8 @@ def is_common(word: str) -> bool:
         return True
     if word in _NAMES_IN_ING:
         return False
-    if (
-        word.startswith(_BEGINNINGS)
-        and len(word) > 5
-        and any(word[len(start) :] in COMMON for start in _BEGINNINGS if word.startswith(start))
-    ):
+    begun = (start for start in _BEGINNINGS if word.startswith(start)) if len(word) > 5 else ()
+    if any(word[len(start) :] in COMMON for start in begun):
         return True
     return any(
         word.endswith(ending) and len(word) - len(ending) >= 3 and f"{word[: -len(ending)]}{rest}" in COMMON
@@ -160,15 +153,8 @@ def _is_doers(word: str) -> bool:
 @functools.lru_cache(maxsize=1 << 16)
 def is_plural(word: str) -> bool:
     """Whether a word can be a plural that names nobody; "Germans" and "Republicans" are names."""
-    return (
-        len(word) > 4
-        and word.endswith("s")
-        and word not in _NAMES_IN_ING
-        and not word.endswith(("ss", "ans", "us", "is"))
-        and word not in NATIONS
-        and word not in _NAMES_IN_S
-        and word not in _NAMES_IN_ERS
-    )
+    is_name = word in NATIONS or word in _NAMES_IN_S or word in _NAMES_IN_ING or word in _NAMES_IN_ERS
+    return not is_name and len(word) > 4 and word[-1] == "s" and not word.endswith(("ss", "ans", "us", "is"))
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -209,12 +195,10 @@ def fold(word: str) -> str:
         low = "".join(c for c in low if not unicodedata.combining(c)).translate(_SPECIAL)
     else:
         low = word.lower()
-    if low.isalnum():
-        return (
-            low[:-1] if low[-1] == "s" and len(low) > 2 and word[:-1].isupper() and word[-1] == "s" else low
-        )
-    low = low.removesuffix("'s").replace("'", "").replace("`", "").replace(".", "")
-    return low
+    if low.isalnum():  # the plural of an acronym: "ATMs"
+        is_plural = len(low) > 2 and low[-1] == word[-1] == "s" and word[:-1].isupper()
+        return low[:-1] if is_plural else low
+    return low.removesuffix("'s").replace("'", "").replace("`", "").replace(".", "")
 
 
 @functools.lru_cache(maxsize=1 << 16)

@@ -1,7 +1,5 @@
 """Where the documents of a query hold a name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -52,18 +50,18 @@ class NameLookup:
             return None
         if ranges:
             document, index, (first, last) = nearest(ranges[:_MOST_NEAR], context, _words_near)
-            return Place(_name_at(index, first, last), document)
-        titled = (document for document, index in self._titles if index.find(claimed))
-        title = next(titled, None)
-        return None if title is None else Place(Name(0, 0, title.title, claimed.tokens), title)
+            start, end = index.tokens.starts[first], index.tokens.ends[last - 1]
+            return Place(Name(start, end, index.text[start:end], tuple(index.words[first:last])), document)
+        for document, index in self._titles:
+            if index.find(claimed):
+                return Place(Name(0, 0, document.title, claimed.tokens), document)
+        return None
 
     def _find_described(self, claimed: Name, context: Context | None) -> Place[Name] | None:
         """A name without the trade or nationality before it, which the documents must hold somewhere."""
         words = claimed.tokens
         start = next((i for i, word in enumerate(words) if not self._describes(word)), len(words))
-        if start in (0, len(words)) or any(
-            word in KINDS or not self._holds_word(word) for word in words[:start]
-        ):
+        if start in (0, len(words)) or not all(map(self._may_stand_elsewhere, words[:start])):
             return None
         return self._find(claimed._replace(tokens=words[start:], inverted=False), context)
 
@@ -71,13 +69,12 @@ class NameLookup:
         """Whether a word can tell what the name behind it is: a trade, a nationality, a small word."""
         if word in PREFIXES or word in _FIRST_NAMES:
             return False
-        is_known = is_common(word) or word in COUNTRIES
-        return is_known or (
-            len(word) > _LONGEST_SHORT and any(one.holds_small(word) for one in self._indexes)
-        )
+        if is_common(word) or word in COUNTRIES:
+            return True
+        return len(word) > _LONGEST_SHORT and any(one.holds_small(word) for one in self._indexes)
 
-    def _holds_word(self, word: str) -> bool:
-        return any(stem(word) in index.stems for _, index in (*self._texts, *self._titles))
+    def _may_stand_elsewhere(self, word: str) -> bool:
+        return word not in KINDS and any(stem(word) in index.stems for index in self._indexes)
 
     def _find_halves(self, claimed: Name, context: Context | None) -> Place[Name] | None:
         """Each half of "Joan of Arc", if both say something alone; "US-Pakistan" are two countries.
@@ -105,14 +102,8 @@ class NameLookup:
 
 def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:
     """Whether the documents only add other states or countries to a name than a response does."""
-    places = [place_behind(index.text, index.tokens[last - 1].end) for _, index, (_, last) in ranges]
-    stated = [place for place in places if place]
-    return bool(stated) and all(differ(claimed.place, place) for place in stated)
-
-
-def _name_at(index: Index, first: int, last: int) -> Name:
-    start, end = index.tokens[first].start, index.tokens[last - 1].end
-    return Name(start, end, index.text[start:end], tuple(index.words[first:last]))
+    places = [place_behind(index.text, index.tokens.ends[last - 1]) for _, index, (_, last) in ranges]
+    return any(places) and all(differ(claimed.place, place) for place in places if place)
 
 
 def _words_near(found: Found) -> Sequence[str]:

@@ -5,14 +5,12 @@ Two relations, on purpose. `key` tells whether two answers are one, so that vote
 nickname or an acronym stands for it. `taken_as` turns every answer that says the asked name into that name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from reward.claims.names import lexicon
 from reward.claims.names.lexicon import is_acronym, is_common, transcribed
-from reward.claims.names.model import Name, singulars
+from reward.claims.names.model import Name, singulars, tokens_of
 from reward.claims.names.places import differ
 from reward.claims.names.titles import title_words
 
@@ -44,7 +42,7 @@ def says(answer: Name, asked: Name) -> bool:
     """Whether an answer names what was asked for, if in another writing."""
     if differ(answer.place, asked.place):
         return False
-    if asked.title and title_words(answer.text) == asked.tokens:
+    if asked.title and title_words(tokens_of(answer.text)) == asked.tokens:
         return True
     if _is_other_role(answer, asked):
         return False

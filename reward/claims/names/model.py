@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from reward.claims.names import lexicon
 from reward.claims.names.lexicon import canonical, fold, groups
@@ -52,7 +52,7 @@ class Reading(NamedTuple):
     odd: bool = False  # it has a capital inside, or letters beyond ASCII
 
 
-class Tokens(Sequence[Token]):
+class Tokens:
     """The words of one text.
 
     A long text has very many: they are kept as lists of what is shared and of plain integers, which cost the
@@ -65,13 +65,7 @@ class Tokens(Sequence[Token]):
     def __len__(self) -> int:
         return len(self.readings)
 
-    @overload
-    def __getitem__(self, place: int) -> Token: ...
-    @overload
-    def __getitem__(self, place: slice) -> Tokens: ...
-    def __getitem__(self, place: int | slice) -> Token | Tokens:
-        if isinstance(place, slice):
-            return Tokens(self.readings[place], self.starts[place], self.ends[place])
+    def __getitem__(self, place: int) -> Token:
         word, capital, *_ = self.readings[place]
         return _new(Token, (word, self.starts[place], self.ends[place], capital))
 
@@ -92,7 +86,6 @@ class Tokens(Sequence[Token]):
 
 ROLES = {word: role for role, *others in groups("roles") for word in (role, *others)}
 _new = tuple.__new__  # half the time of a named tuple's own constructor
-_NO_ROLES: frozenset[str] = frozenset()
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _POSSESSIVE = re.compile(r"(?:['\u2019`]s?)$")
 _ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
@@ -128,14 +121,10 @@ def _initials(text: str, tokens: Tokens) -> Iterator[tuple[int, int, list[Token]
     """The places of initials, and their letters: "J.K. Rowling" has three words."""
     for place in (place for place, reading in enumerate(tokens.readings) if reading.dotted):
         _, at, end, _ = tokens[place]
-        if _is_initials(text, end, fold(text[at:end])):
+        is_before_surname = text[end : end + 1] in (" ", "") and text[end + 1 : end + 2].isupper()
+        if is_before_surname and len(fold(text[at:end])) <= 3:
             letters = ((i, text[i]) for i in range(at, end) if text[i] != ".")
             yield place, place + 1, [Token(c.lower(), i, i + 1, c.isupper()) for i, c in letters]
-
-
-def _is_initials(text: str, end: int, letters: str) -> bool:
-    """Whether dotted letters stand before a surname: "J.K. Rowling"."""
-    return len(letters) <= 3 and text[end : end + 1] in (" ", "") and text[end + 1 : end + 2].isupper()
 
 
 def _phrases(tokens: Tokens) -> Iterator[tuple[int, int, list[Token]]]:
@@ -159,12 +148,11 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
         written = _POSSESSIVE.sub("", written)
     end = start + len(written)
     if written.isalnum() and (word := canonical(written)) not in lexicon.PHRASES:  # most names are one word
-        roles = _roles((), (), said) if said else _NO_ROLES
         family = _is_family(text, start, end)
-        return _new(Name, (start, end, written, (word,), False, (), roles, family, False))
+        return _new(Name, (start, end, written, (word,), False, (), _roles((), (), said), family, False))
     tokens = tokens_of(text, start, end)
     words = tuple(token.word for token in tokens)
-    of_a_place = tokens[1:2] and tokens[1].word in lexicon.KINDS  # "King Street"
+    of_a_place = len(words) > 1 and words[1] in lexicon.KINDS  # "King Street"
     kept = tuple(
         token.word
         for i, token in enumerate(tokens)
@@ -185,10 +173,7 @@ def _roles(words: tuple[str, ...], kept: tuple[str, ...], said: Sequence[str]) -
     """What the titles before a name say; the King of "Martin Luther King" is a surname."""
     if len(words) > len(kept) and words[-1] not in lexicon.TITLES:
         said = (*said, *words)
-    if not said:
-        return _NO_ROLES
-    roles = [ROLES[word] for word in said if word in ROLES]
-    return frozenset(roles) if roles else _NO_ROLES
+    return frozenset([ROLES[word] for word in said if word in ROLES])
 
 
 def _is_family(text: str, start: int, end: int) -> bool:

@@ -4,8 +4,6 @@ A name that has one is another than the same name with another one. In a list ("
 Idaho") and at a sentence that goes on ("In Paris, France lost") nothing is said of the name before.
 """
 
-from __future__ import annotations
-
 import re
 
 from reward.claims.names.lexicon import COUNTRIES, NATIONS, STATES, fold
@@ -33,9 +31,9 @@ def place_of(name: str) -> Place:
     letters = name.replace(".", "")
     if len(letters) == 2 and letters.isupper() and letters.lower() in STATES:
         return STATES[letters.lower()]
-    country = _PHRASES.get(low, low)
     if letters in ("US", "USA", "UK"):
         return (NATIONS.get(letters.lower(), letters.lower()),)
+    country = _PHRASES.get(low, low)
     return (country,) if country in COUNTRIES and country not in _CONTINENTS else ()
 
 

@@ -1,7 +1,5 @@
 """What the bracket of a claim, or of a vote, says: one name, or none."""
 
-from __future__ import annotations
-
 import re
 
 from reward.claims.names import lexicon
@@ -27,27 +25,24 @@ def read_name(answer: str) -> Name | None:
         return None
     quoted = bool(_QUOTED.match(answer.strip()))
     text = _REMARK.sub("", answer.strip()).strip(_ENDS)
-    head, comma, tail = text.partition(", ")
-    if comma and len(tokens_of(text)) == 1:  # "Washington, D.C."
-        head, comma, tail = text, "", ""
-    place = _place(tail) if comma else ()
-    if comma and place is None and quoted:
-        head, place = text, ()  # "Eat, Pray, Love"
-    if comma and place is None:
-        return None
-    body = head if comma else text
-    if not quoted and _is_several(body):
+    body, comma, tail = text.partition(", ")
+    if comma and len(tokens_of(text)) == 1:
+        body, tail = text, ""  # "Washington, D.C."
+    place = _place(tail)
+    if place is None and quoted:
+        body, place = text, ()  # "Eat, Pray, Love"
+    if place is None or (not quoted and _is_several(body)):
         return None
     member = body.removesuffix(" family")
     name = _whole(member)
     if name is None:
         return None
     family = name.family or (len(name.tokens) == 1 and member != body)
-    return name._replace(start=0, end=len(answer), place=place or (), family=family)
+    return name._replace(start=0, end=len(answer), place=place, family=family)
 
 
 def _place(tail: str) -> tuple[str, ...] | None:
-    """What a comma adds to a name: a country or state; () for "Jr."; None when it is something else."""
+    """What a comma adds to a name: a country or state; () for nothing and "Jr."; None for anything else."""
     words = tuple(token.word for token in tokens_of(tail))
     if all(word in _AFTER_COMMA for word in words):
         return ()
@@ -61,10 +56,8 @@ def _place(tail: str) -> tuple[str, ...] | None:
 
 def _is_several(text: str) -> bool:
     """Whether a text lists names; "War and Peace" and "Food and Drug Administration" do not."""
-    if len(tokens_of(text)) == 1:
-        return False
     sides = _SEVERAL.split(text)
-    if len(sides) < 2:
+    if len(sides) < 2 or len(tokens_of(text)) == 1:
         return False
     words = [[token.word for token in tokens_of(side)] for side in sides]
     if any(not side for side in words):

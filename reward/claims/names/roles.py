@@ -7,8 +7,6 @@ have "the Haakon".
 Courtesies ("Mr", "Sir") say nothing; "Dr" and "Professor" are one. Names of organisations have no roles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from reward.claims.names.index import Index, Range
@@ -23,9 +21,6 @@ _JOINED = (" ", ". ", "-")
 _APPOSED = (" ", ", ", " (")
 
 
-Described = tuple[frozenset[str], bool]  # the roles at one mention of a name, and whether it is "the Haakon"
-
-
 def allows(claimed: Name, indexes: Sequence[Index]) -> bool:
     """Whether the documents leave a name the title that a response gives it."""
     if not claimed.roles or any(word in KINDS for word in claimed.tokens):
@@ -38,7 +33,8 @@ def allows(claimed: Name, indexes: Sequence[Index]) -> bool:
     return len(claimed.tokens) > 1 or not described or not all(thing for _, thing in described)
 
 
-def _descriptions(index: Index, claimed: Name) -> Iterator[Described]:
+def _descriptions(index: Index, claimed: Name) -> Iterator[tuple[frozenset[str], bool]]:
+    """The roles at each mention of a name, before and behind it, and whether it is "the Haakon"."""
     for first, last in _mentions(index, claimed):
         article = first > 0 and index.tokens[first - 1].word == "the"
         yield frozenset(_roles_before(index, first)), article
@@ -69,13 +65,8 @@ def _roles_before(index: Index, first: int) -> Iterator[str]:
         if word in ROLES:
             found = True
             yield ROLES[word]
-        elif found or not (word in TITLES or _is_first_name(index, place)):
-            return
-
-
-def _is_first_name(index: Index, place: int) -> bool:
-    """Whether a word can be a first name: the Robert of "General Robert Hale"."""
-    return index.tokens[place].capital and not is_common(index.tokens[place].word)
+        elif found or not (word in TITLES or (index.tokens[place].capital and not is_common(word))):
+            return  # the Robert of "General Robert Hale" is passed over
 
 
 def _roles_behind(index: Index, last: int) -> Iterator[str]:

@@ -1,12 +1,8 @@
 """The words of one text, by each of their writings, and what is between them."""
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
 
 from reward.claims.names.lexicon import LIKE, STATES, canonical, is_common, stem, transcribed
 from reward.claims.names.model import CAMEL, Tokens, tokens_of
@@ -17,25 +13,18 @@ _LONG_PEOPLE = 8  # letters: "Ligurian" is of Liguria, Julian is not Julia
 _PLURALS = ("ans", "ists", "ites", "crats", "isms")  # "Republicans" are more than one Republican
 
 
-@dataclass(frozen=True)
 class Text:
     """A text, word by word."""
 
-    text: str
-    tokens: Tokens
-    places: dict[str, list[int]]  # of a word among the tokens, in order
-    stems: frozenset[str]
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Reads a text."""
-        tokens = tokens_of(text)
+    def __init__(self, text: str) -> None:
+        self.text, self.tokens = text, tokens_of(text)
         places: defaultdict[str, list[int]] = defaultdict(list)
-        for place, reading in enumerate(tokens.readings):
+        for place, reading in enumerate(self.tokens.readings):
             places[reading.word].append(place)
-        for word, others in _other_writings(text, tokens, places).items():
+        for word, others in _other_writings(text, self.tokens, places).items():
             places[word] = sorted({*places.get(word, ()), *others})
-        return cls(text, tokens, dict(places), frozenset(map(stem, places)))
+        self.places = dict(places)  # of a word among the tokens, in order
+        self.stems = frozenset(map(stem, places))
 
     @functools.cached_property
     def words(self) -> list[str]:

@@ -4,13 +4,11 @@ Common words make titles, too, so the whole phrase is one name: all its words bu
 stand in one place, in order. Which marks a text uses, and whether it uses any, says nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 
 from reward.claims.names import lexicon
-from reward.claims.names.model import Name, Token, tokens_of
+from reward.claims.names.model import Name, Tokens, tokens_of
 from reward.claims.names.text import MOST_PLACES, Text
 
 _QUOTED = re.compile(
@@ -40,29 +38,19 @@ def find_titles(text: str) -> Iterator[Name]:
             start = article.end()
         tokens = tokens_of(text, start, end)
         if _is_title(text, tokens):
-            yield Name(start, end, text[start:end], _telling(tokens), title=True)
+            yield Name(start, end, text[start:end], title_words(tokens), title=True)
 
 
-def _is_title(text: str, tokens: Sequence[Token]) -> bool:
-    telling = [token for token in tokens if token.word not in _SILENT]
-    large = sum(text[token.start].isupper() for token in telling)
-    return (
-        large >= 2
-        and len(tokens) <= _MOST_WORDS
-        and all(
-            text[token.start].isupper() or text[token.start].isdigit() or token.word in _SMALL_INSIDE
-            for token in tokens
-        )
-    )
+def _is_title(text: str, tokens: Tokens) -> bool:
+    words = [(text[token.start], token.word) for token in tokens]
+    num_large = sum(first.isupper() and word not in _SILENT for first, word in words)
+    are_fit = all(first.isupper() or first.isdigit() or word in _SMALL_INSIDE for first, word in words)
+    return are_fit and num_large >= 2 and len(words) <= _MOST_WORDS
 
 
-def _telling(tokens: Sequence[Token]) -> tuple[str, ...]:
+def title_words(tokens: Tokens) -> tuple[str, ...]:
+    """The telling words of a title."""
     return tuple(token.word for token in tokens if token.word not in _SILENT)
-
-
-def title_words(text: str) -> tuple[str, ...]:
-    """The words of an answer, as those of a title are taken."""
-    return _telling(tokens_of(text))
 
 
 def find_title(text: Text, words: Sequence[str]) -> Iterator[tuple[int, int]]:

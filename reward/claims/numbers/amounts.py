@@ -14,8 +14,6 @@ documents list. They count where a unit or a currency makes an amount of them ("
 another scale ("tens of thousands").
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -25,7 +23,7 @@ from reward.claims.numbers.digits import Digits
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number, changed, years_of
 from reward.claims.numbers.names import UNWRITTEN, identifier
-from reward.claims.numbers.vocabulary import SPACE, either
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, either
 
 _VERBS = {"doubl": 2, "tripl": 3, "trebl": 3, "quadrupl": 4, "quintupl": 5, "halv": 0}
 _VERB_FORMS = {stem + end: n for stem, n in _VERBS.items() for end in ("e", "ed", "es", "ing")}
@@ -45,46 +43,42 @@ JOINED = {
 _TENS = {w[:-1] + "ies": n for w, n in CARDINALS.items() if n >= 20}
 _CENTURIES = ("sixteen", "seventeen", "eighteen", "nineteen", "twenty")
 DECADE_WORDS = (*_CENTURIES, *_TENS)
-DECADES = rf"(?:{either(_CENTURIES)}[ -]{either((*_TENS, 'hundreds'))}|{either(_TENS)})(?![^\W_])"
+DECADES = rf"(?:{either(_CENTURIES)}[ -]{either((*_TENS, 'hundreds'))}|{either(_TENS)}){END}"
 _LARGE = "thousand|million|billion|trillion"
 _SCALE = rf"hundred|{_LARGE}|dozen|lakh|crore"
 ABOUT = (
     rf"(?:(?:(?:an?{SPACE})?couple{SPACE}(?:of{SPACE})?|some{SPACE})(?:hundred{SPACE}(?={_LARGE}))?(?:{_SCALE})"
-    rf"|(?:hundred|thousand|dozen)(?={SPACE}(?:[a-z]{{3,}}s|people|men|women|children)(?![^\W_])))(?![^\W_])"
+    rf"|(?:hundred|thousand|dozen)(?={SPACE}(?:[a-z]{{3,}}s|people|men|women|children){END})){END}"
 )
 _REACH = 12  # characters
-_NO_AMOUNT = re.compile(r"(?<![^\W_])(?:once or|think|thinks|thought|thinking) $", re.IGNORECASE)
+_NO_AMOUNT = re.compile(rf"{BEGIN}(?:once or|think|thinks|thought|thinking) $", re.IGNORECASE)
 _OBJECT = re.compile(
     r" (?:the|its|their|his|her|our|your|my|that|those|these|this|what|of|as (?:many|much|fast|large|big))"
-    r"(?![^\W_])",
+    rf"{END}",
     re.IGNORECASE,
 )
 _BEHIND_A_VERB = re.compile(r" ?(?:[.,;:)!?]|$)| (?:in|by|from|to|within|since|between|during|every|over)\b")
 _BEFORE_A_VERB = re.compile(
-    r"(?<![^\W_])(?:to|will|would|could|may|might|can|should|than|nearly|almost|about|roughly|not|even) $",
+    rf"{BEGIN}(?:to|will|would|could|may|might|can|should|than|nearly|almost|about|roughly|not|even) $",
     re.IGNORECASE,
 )
-_HAS_SUBJECT = re.compile(
-    r"(?<![^\W_])(?:was|were|been|has|have|had|than|nearly|almost|about) $", re.IGNORECASE
-)
-_HALVED = re.compile(r" (?:the|its|their|his|her|our|from|to|in|by|since|between)(?![^\W_])", re.IGNORECASE)
-_OTHER_VERB = re.compile(r"-| (?:over|up|down|back|as|off)(?![^\W_])", re.IGNORECASE)
-_IS = re.compile(r"(?<![^\W_])(?:is|are|was|were) $", re.IGNORECASE)
+_HAS_SUBJECT = re.compile(rf"{BEGIN}(?:was|were|been|has|have|had|than|nearly|almost|about) $", re.IGNORECASE)
+_HALVED = re.compile(rf" (?:the|its|their|his|her|our|from|to|in|by|since|between){END}", re.IGNORECASE)
+_OTHER_VERB = re.compile(rf"-| (?:over|up|down|back|as|off){END}", re.IGNORECASE)
+_IS = re.compile(rf"{BEGIN}(?:is|are|was|were) $", re.IGNORECASE)
 _THE = re.compile(
-    r"(?<![^\W_])(?:the|mid|early|late)[ -](?:(?:early|mid|late)[ -])?['\u2018\u2019]?$", re.IGNORECASE
+    rf"{BEGIN}(?:the|mid|early|late)[ -](?:(?:early|mid|late)[ -])?['\u2018\u2019]?$", re.IGNORECASE
 )
-_OWN = re.compile(
-    r"(?<![^\W_])(?:his|her|their|my|your|our|its)[ ](?:(?:early|mid|late)[ -])?$", re.IGNORECASE
-)
-_PER = re.compile(rf"(?<![^\W_])(?:per|each|every|few|several|many){SPACE}$", re.IGNORECASE)
+_OWN = re.compile(rf"{BEGIN}(?:his|her|their|my|your|our|its)[ ](?:(?:early|mid|late)[ -])?$", re.IGNORECASE)
+_PER = re.compile(rf"{BEGIN}(?:per|each|every|few|several|many){SPACE}$", re.IGNORECASE)
 _GROUPS = "tens|dozens|scores|hundreds|thousands|millions|billions|trillions"
 _VAGUE = re.compile(
     rf"""
-    (?<![^\W_])(?:
+    {BEGIN}(?:
         (?:an?{SPACE}(?:good{SPACE}|mere{SPACE})?)?(?:few|several|many){SPACE}(?:of{SPACE})?
             (?:hundred{SPACE}(?={_LARGE}))?(?:{_SCALE})s?
       | (?P<groups>{_GROUPS}){SPACE}(?:of|upon)(?:{SPACE}(?P<second>{_GROUPS}))?
-    )(?![^\W_])
+    ){END}
     """,
     re.VERBOSE | re.IGNORECASE,
 )

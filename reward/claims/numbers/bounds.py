@@ -5,12 +5,10 @@
 for a percentage, an amount of money or a rank.
 """
 
-from __future__ import annotations
-
 import re
 
 from reward.claims.numbers.model import Form, Kind, Number, changed
-from reward.claims.numbers.vocabulary import SPACE, TABLES, by_word, either
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES, by_word, either
 
 _WORDS = TABLES["bounds"]
 
@@ -27,7 +25,7 @@ def _phrases(pattern: str) -> list[str]:
 _NAMES = {phrase: name for one, name in by_word(_WORDS["before"]).items() for phrase in _phrases(one.strip())}
 _SIGNS = by_word(_WORDS["signs"])
 _BEFORE = re.compile(
-    rf"(?:(?<![^\W_])(?P<words>{either(_NAMES)}){SPACE}|(?<![-=<>])(?P<sign>{either(_SIGNS)}){SPACE}?)$",
+    rf"(?:{BEGIN}(?P<words>{either(_NAMES)}){SPACE}|(?<![-=<>])(?P<sign>{either(_SIGNS)}){SPACE}?)$",
     re.IGNORECASE,
 )
 _LAST_WORDS = frozenset(phrase.split()[-1].rstrip(".") for phrase in _NAMES)
@@ -38,9 +36,9 @@ _AFTER = re.compile(
   | {SPACE}(?:or|and){SPACE}
       (?: more|above|over|older|higher|greater|longer|up|upwards?|beyond|better|later
         | (?P<most>less|fewer|under|below|lower|younger|shorter|earlier) )
-      (?![^\W_]) (?!{SPACE}(?:than|to)\b)
-  | {SPACE}or{SPACE}(?P<so>so)(?![^\W_])
-  | {SPACE}at{SPACE}(?:the{SPACE})?(?:very{SPACE})?(?:least|(?P<at_most>most))(?![^\W_])
+      {END} (?!{SPACE}(?:than|to)\b)
+  | {SPACE}or{SPACE}(?P<so>so){END}
+  | {SPACE}at{SPACE}(?:the{SPACE})?(?:very{SPACE})?(?:least|(?P<at_most>most)){END}
   | {SPACE}(?:minimum|(?P<maximum>maximum))(?=[.,;:)\n]|$)
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -62,22 +60,13 @@ _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION, Kind.PERCENT)
 _RATE = re.compile(
     r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) )|(?: (?!and|\d)\w+){3,5}(?= (?:each|every) ))?"
-    r"[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?"
-    r"(second|minute|hour|weekday|workday|weekend|day|night|week|month|quarter|year|decade|century|person|head"
-    r"|capita|unit|stay|trip|visit|game"
-    r"|match|season|cycle|booking|ticket|order|child|adult|guest|customer|employee|share|page|mile|kilomet(?:er|re)|km"
-    r"|acre|hectare|ha|barrel|gallon|lit(?:er|re)|tonne|ton|kilo|kilogram|kg)s?"
+    rf"[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?({either(_WORDS['per'].split())})s?"
     r"(?! (?:later|ago|before|after|earlier|of)\b)"
-    r"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually))(?![^\W_])",
+    rf"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually)){END}",
     re.IGNORECASE,
 )
-_RATES = {
-    "head": "person",
-    "ha": "hectare",
-    "capita": "person",
-    "daily": "day",
-    "annually": "year",
-}  # others without "ly"
+# Of other words the rate is the word itself, without "ly".
+_RATES = {"head": "person", "ha": "hectare", "capita": "person", "daily": "day", "annually": "year"}
 _ZONE = re.compile(r" ?\(?(UTC?|GMT|Z|CES?T|BST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T|JST|IST)\b")
 _ZONES = {"UTC": "GMT", "UT": "GMT", "Z": "GMT"}
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)
@@ -108,15 +97,11 @@ def bounded(text: str, number: Number, low: int) -> Number:
             number = changed(number, approximate=True, is_short=is_short, start=match.start())
         elif number.form is Form.EXACT:
             denial = _EXCEED_NOT if match[0].lower().startswith("exceed") else _NOT
-            is_denied = name == "more_than" and denial.search(
-                text, max(0, match.start() - _REACH), match.start()
-            )
-            form = Form.AT_MOST if is_denied else Form(name)
-            number = changed(number, form=form, start=match.start())
-    if number.is_bound and number.kind is Kind.QUANTITY and len(number.readings) > 1:
-        return changed(
-            number, readings=number.readings[:1]
-        )  # "over 400 m below sea level" is not over -400 m
+            near = max(0, match.start() - _REACH)
+            is_denied = name == "more_than" and denial.search(text, near, match.start())
+            number = changed(number, form=Form.AT_MOST if is_denied else Form(name), start=match.start())
+    if number.is_bound and number.kind is Kind.QUANTITY:
+        return changed(number, readings=number.readings[:1])  # "over 400 m below sea level": not -400 m
     return number
 
 

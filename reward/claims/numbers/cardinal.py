@@ -5,14 +5,12 @@
 ordinal's ending ("one hundred and first"). Words are taken from the text as the grammar asks for them.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import Decimal
 
 from reward.claims.numbers.digits import EXACT, fraction
-from reward.claims.numbers.vocabulary import TABLES
+from reward.claims.numbers.vocabulary import END, TABLES
 
 _TENS = {word: 10 * n for n, word in enumerate(TABLES["english"]["tens"].split(), start=2)}
 CARDINALS = {word: n for n, word in enumerate(TABLES["english"]["small"].split())} | _TENS
@@ -32,7 +30,7 @@ NUMBER_WORDS = {*CARDINALS, *OF_SCALE, *ORDINALS, *SCALE_ORDINALS, *PARTS}
 _ALL_WORDS = NUMBER_WORDS | {"a", "an", "and", "of", "point"}
 PLURAL_PARTS = {word for word in PARTS if word.endswith("s")}
 _MOST_WORDS = 33  # in one number
-_TOKEN = re.compile(r"(?:[ \u00a0]{1,2}|-)?([a-z]{1,16})(?![^\W_])", re.IGNORECASE)
+_TOKEN = re.compile(rf"(?:[ \u00a0]{{1,2}}|-)?([a-z]{{1,16}}){END}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -114,20 +112,17 @@ class Cardinal:
         if self._at == 0:
             return None
         value = self._total + self._group
-        return (
-            self._year()
-            or self._ordinal(value)
-            or self._fraction(value)
-            or self._decimals(value)
-            or self._cardinal(value)
-        )
+        special = self._year() or self._ordinal(value) or self._fraction(value) or self._decimals(value)
+        if special:
+            return special
+        weak = self._at == 1 and self._run.word(0) == "one"
+        step = Decimal((0, (1,), self._last_power if self._last_power > 2 else 0))
+        return WordNumber(Decimal(value), step, self._run.end(self._at), weak=weak)
 
     def _word(self, ahead: int = 0) -> str:
         return self._run.word(self._at + ahead)
 
-    def _number(
-        self, value: Decimal, step: Decimal, more: int = 0, *, is_ordinal: bool = False
-    ) -> WordNumber:
+    def _number(self, value: Decimal, step: Decimal, more: int, *, is_ordinal: bool = False) -> WordNumber:
         return WordNumber(value, step, self._run.end(self._at + more), is_ordinal)
 
     def _take(self, word: str) -> bool:
@@ -218,8 +213,3 @@ class Cardinal:
         power = SCALES.get(self._word(1 + len(digits)), 0)
         number, step = Decimal(f"{value}.{digits}"), Decimal((0, (1,), power - len(digits)))
         return self._number(EXACT.scaleb(number, power), step, 1 + len(digits) + (power > 0))
-
-    def _cardinal(self, value: int) -> WordNumber:
-        step = Decimal((0, (1,), self._last_power if self._last_power > 2 else 0))
-        weak = self._at == 1 and self._run.word(0) == "one"
-        return WordNumber(Decimal(value), step, self._run.end(self._at), weak=weak)

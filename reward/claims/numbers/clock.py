@@ -6,19 +6,17 @@ sets, which write 24 hours: "17:0" is a time alone, "8:5" only within opening ho
 ratio).
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 
 from reward.claims.numbers.cardinal import CARDINALS
 from reward.claims.numbers.digits import fraction
 from reward.claims.numbers.model import Kind, Number, span_of
-from reward.claims.numbers.vocabulary import SPACE
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE
 from reward.claims.text import lowered
 
 _HOURS = {word: hour for word, hour in CARDINALS.items() if 1 <= hour <= 12}
-_AM_PM = rf"{SPACE}?(?P<half>[aApP])(?:\.{SPACE}?[mM]\b\.?|[mM](?![^\W_]))"
+_AM_PM = rf"{SPACE}?(?P<half>[aApP])(?:\.{SPACE}?[mM]\b\.?|[mM]{END})"
 _PART_OF_DAY = (
     rf"{SPACE}(?:in{SPACE}the{SPACE}(?P<part>morning|afternoon|evening)|at{SPACE}(?P<night>night))(?!\w)"
 )
@@ -35,20 +33,18 @@ _CLOCKS = (
 _MILITARY = re.compile(
     rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs|UTC|GMT)(?![^\W_]|[ ]of\b)"
 )
-_TWELVE = re.compile(rf"12{SPACE}(noon|midnight)(?![^\W_])")
+_TWELVE = re.compile(rf"12{SPACE}(noon|midnight){END}")
 _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
 _PAST = re.compile(
     rf"(?:(?P<half_hour>half)|(?:a{SPACE})?quarter|(?P<minutes>five|ten|twenty(?:-five)?)(?:{SPACE}minutes)?)"
     rf"{SPACE}(?P<past>past|after|to){SPACE}"
     rf"(?:(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?![^\W_aApP]|\d)(?:{_AM_PM}|{_PART_OF_DAY})?"
-    r"|(?P<named>noon|midday|midnight))(?![^\W_])",
+    rf"|(?P<named>noon|midday|midnight)){END}",
     re.IGNORECASE,
 )
-_CLOCK_BEFORE = re.compile(
-    r"(?<![^\W_])(?:at|by|from|until|till|before|since|around|about)[ ]$", re.IGNORECASE
-)
-_AT = re.compile(r"(?<![^\W_])(?:at|by|until|till|before|after)[ ]$", re.IGNORECASE)
-_AS_TIME = re.compile(r"[ ](?:on|in the|that|this|yesterday|today|and|but)(?![^\W_])|[.,;:!?)]|$")
+_CLOCK_BEFORE = re.compile(rf"{BEGIN}(?:at|by|from|until|till|before|since|around|about)[ ]$", re.IGNORECASE)
+_AT = re.compile(rf"{BEGIN}(?:at|by|until|till|before|after)[ ]$", re.IGNORECASE)
+_AS_TIME = re.compile(rf"[ ](?:on|in the|that|this|yesterday|today|and|but){END}|[.,;:!?)]|$")
 _OPENING = re.compile(
     rf"((\d{{1,2}}):(\d{{1,2}})){SPACE}?[-\u2010-\u2015\u2212~]{SPACE}?((\d{{1,2}}):(\d{{1,2}}))(?![\d:])(?!{_AM_PM})"
 )
@@ -86,20 +82,18 @@ def time_past(text: str, at: int) -> Number | None:
     hour = 12 if named is not None else _HOURS.get(lowered(match["hour"])) or int(match["hour"])
     if not 1 <= hour <= 12:
         return None
-    if match["minutes"] and match["past"].lower() != "past" and not _is_said_as_time(text, match):
-        return None  # "five to six people"
+    if match["minutes"] and match["past"].lower() != "past":
+        is_time = any(map(match.group, ("named", "half", "part", "night"))) or _AS_TIME.match(
+            text, match.end()
+        )
+        if not is_time or not _AT.search(text, max(0, at - 8), at):
+            return None  # "five to six people", but "at ten to nine that morning"
     said = (match["minutes"] or match["half_hour"] or "quarter").lower()
     shift = _MINUTES[said] * (-1 if match["past"].lower() == "to" else 1)
     half = _half_day(match, hour)
     readings = _readings(hour, 0, half) if half or hour < 12 else (0, 720)
     readings = readings if named is None else (named,)
     return _number(tuple(sorted((r + shift) % MINUTES_A_DAY for r in readings)), at, match.end())
-
-
-def _is_said_as_time(text: str, match: re.Match[str]) -> bool:
-    """Whether what is around "ten to nine" makes it a time: "at ten to nine that morning"."""
-    is_sure = any(map(match.group, ("named", "half", "part", "night"))) or _AS_TIME.match(text, match.end())
-    return bool(is_sure) and _AT.search(text, max(0, match.start() - 8), match.start()) is not None
 
 
 def half_day_at(text: str, number: Number) -> Number:

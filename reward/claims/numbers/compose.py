@@ -5,8 +5,6 @@ scale, month, am or pm) is taken from the other. Going down, "2-1", "3 to 1" and
 ratios. "1 hour 30 minutes" is one duration. Of a composite number the parts keep their own places.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -16,7 +14,7 @@ from reward.claims.numbers.dates import as_year, looks_like_year
 from reward.claims.numbers.digits import EXACT, scale_after
 from reward.claims.numbers.model import Form, Kind, Number, changed, span_of
 from reward.claims.numbers.reading import read_as
-from reward.claims.numbers.vocabulary import SPACE, TABLES
+from reward.claims.numbers.vocabulary import BEGIN, SPACE, TABLES
 
 _DASH = "[-\u2010-\u2015\u2212~\uff5e]"
 _LONGEST_GAP = 24
@@ -37,8 +35,8 @@ _GAP = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BY = re.compile(rf"{SPACE}?[x\u00d7]{SPACE}?|{SPACE}by{SPACE}", re.IGNORECASE)
-_BETWEEN = re.compile(rf"(?<![^\W_])between{SPACE}$", re.IGNORECASE)
-_FROM = re.compile(rf"(?<![^\W_])from{SPACE}$", re.IGNORECASE)
+_BETWEEN = re.compile(rf"{BEGIN}between{SPACE}$", re.IGNORECASE)
+_FROM = re.compile(rf"{BEGIN}from{SPACE}$", re.IGNORECASE)
 # How many of the second unit make one of the first, of pairs that are written together.
 _JOINED = {tuple(pair.split("|")): many for pair, many in TABLES["joined_units"].items()}
 _CHAINED = re.compile(rf"{SPACE}{_DASH}{SPACE}\d")  # a row of a table, or a sum
@@ -83,7 +81,9 @@ def _measure_sides(text: str, composed: list[Number], last: Number) -> None:
 
 
 def _together(text: str, first: Number, second: Number, low: int) -> Number | None:
-    if second.start - first.end > _LONGEST_GAP or not (_may_be_part(first) and _may_be_part(second)):
+    if second.start - first.end > _LONGEST_GAP or not first.form is second.form is Form.EXACT:
+        return None
+    if first.kind in _NEVER_IN_RANGES or second.kind in _NEVER_IN_RANGES:
         return None
     gap = _GAP.fullmatch(text, first.end, second.start)
     if gap is None:
@@ -95,9 +95,8 @@ def _together(text: str, first: Number, second: Number, low: int) -> Number | No
         return price
     if gap["of_what"] and first.value != 1:
         return None  # "one household in five"
-    if name == "or" and not (
-        _is_bare(first) and _is_bare(second) and second.value == first.value + 1 <= _FEW
-    ):
+    are_bare = _is_bare(first) and _is_bare(second)
+    if name == "or" and not (are_bare and second.value == first.value + 1 <= _FEW):
         return None  # "one or two tablets"
     if name in ("out_of", "chance", "over", "colon"):
         return _ratio_in_words(text, first, second, name)
@@ -105,10 +104,6 @@ def _together(text: str, first: Number, second: Number, low: int) -> Number | No
     if name == "join" or (name == "and" and not between):
         return None
     return _range(text, first, second, name, low) or _ratio(text, first, second, name, low)
-
-
-def _may_be_part(number: Number) -> bool:
-    return number.form is Form.EXACT and number.kind not in _NEVER_IN_RANGES
 
 
 def _range(text: str, first: Number, second: Number, gap: str, low: int) -> Number | None:
@@ -137,8 +132,10 @@ def _ends(text: str, first: Number, second: Number) -> tuple[Number, Number] | N
         return _times(text, first, second)
     if second.kind is Kind.TIME and first.kind is Kind.COUNT:
         return _hour_before(first, second)
-    if first.kind is Kind.DATE and second.kind is Kind.DATE:
-        return _filled(first, second), second
+    if first.kind is Kind.DATE and second.kind is Kind.DATE:  # the first with the second's year or month
+        year, month, _ = second.values
+        readings = tuple((y or year, m or month, day) for y, m, day in first.readings)
+        return changed(first, readings=readings), second
     if Kind.DATE in (first.kind, second.kind) or Kind.YEAR in (first.kind, second.kind):
         return None
     first, second = read_as(first, second), read_as(second, first)
@@ -188,15 +185,6 @@ def _hour_before(first: Number, second: Number) -> tuple[Number, Number] | None:
     return changed(early, readings=(nearest[0],)), changed(second, readings=(nearest[1],))
 
 
-def _filled(first: Number, second: Number) -> Number:
-    """A date with the year, or the month, that only the later one writes."""
-    readings = tuple(
-        tuple(b if a == 0 and i < 2 else a for i, (a, b) in enumerate(zip(own, second.values, strict=True)))
-        for own in first.readings
-    )
-    return changed(first, readings=readings)
-
-
 def _ratio(text: str, first: Number, second: Number, gap: str, low: int) -> Number | None:
     """ "2-1", "3 to 1": bare numbers that do not go up."""
     if gap not in ("tight", "to") or not (_is_bare(first) and _is_bare(second)):
@@ -237,10 +225,8 @@ def _price(first: Number, second: Number) -> Number | None:
     if not is_money or first.step != 1 or not has_cents:
         return None
     value = EXACT.add(first.value, EXACT.scaleb(second.value, -_CENTS))
-    return changed(
-        first, kind=Kind.MONEY, unit=unit, dimension="", readings=((value,),), step=EXACT.scaleb(1, -_CENTS),
-        end=second.end,
-    )  # fmt: skip
+    money = changed(first, readings=((value,),), kind=Kind.MONEY, unit=unit, dimension="", end=second.end)
+    return changed(money, step=EXACT.scaleb(1, -_CENTS))
 
 
 def _joined(first: Number, second: Number) -> Number | None:

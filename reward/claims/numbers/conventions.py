@@ -14,8 +14,6 @@ decimal sign and the order of dates are found in this order, each on its own:
     6. English: a decimal point; the order of dates stays open, as the English-speaking countries differ
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -90,10 +88,14 @@ def conventions_of(text: str, *others: str, locale: str = AUTO) -> Conventions:
         or around_spoken.decimal
         or _most(around, "likely_decimal")
     )
-    order = _most(own, "order") or given.date_order
-    if order is None and locale == AUTO:
-        order = spoken.date_order
-    order = order or _most(around, "order") or (around_spoken.date_order if locale == AUTO else None)
+    is_auto = locale == AUTO
+    order = (
+        _most(own, "order")
+        or given.date_order
+        or (is_auto and spoken.date_order)
+        or _most(around, "order")
+        or (is_auto and around_spoken.date_order)
+    )
     language = given.language or spoken.language or around_spoken.language
     date_order = DateOrder(order) if order else None
     return Conventions(decimal or ENGLISH.decimal, date_order, language or ENGLISH.language)

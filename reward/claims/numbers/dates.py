@@ -11,13 +11,11 @@ their name is an English one. The others are written small ("3 mars", not "3 Mar
 Portuguese ones need their "de".
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 
 from reward.claims.numbers.model import Kind, Number, span_of, year_of, years_of
-from reward.claims.numbers.vocabulary import SPACE, TABLES, either
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES, either
 from reward.locales import DateOrder
 
 _BY_LANGUAGE = {
@@ -34,15 +32,14 @@ _GERMAN = _BY_LANGUAGE["german"] | {"Jänner": 1}
 _SMALL = _BY_LANGUAGE["french"] | _BY_LANGUAGE["italian"] | _BY_LANGUAGE["dutch"]
 _WITH_DE = _BY_LANGUAGE["spanish"] | _BY_LANGUAGE["portuguese"] | {"setiembre": 9}
 _FOREIGN = _SMALL | _WITH_DE | _GERMAN
-_END = r"(?![^\W_])"
-MONTH = either(_ENGLISH) + _END
+MONTH = either(_ENGLISH) + END
 _TH = r"(?:st|nd|rd|th|ST|ND|RD|TH)"
 _YEAR = r"[12]\d{3}(?![\d%]|[.,:/]\d|-\d)"
 _TAIL = rf"(?:(?:\.?,{SPACE}?|\.?{SPACE}(?:of{SPACE}(?:the{SPACE}year{SPACE})?)?)(?P<year>{_YEAR}))?"
 _DASH = rf"(?:{SPACE}?[-\u2010-\u2015]{SPACE}?|{SPACE}(?:to|through|and){SPACE})"
 _DAYS = rf"(?P<first>\d{{1,2}}){_TH}?{_DASH}(?P<day>\d{{1,2}}){_TH}?"
 _MONTH_BEFORE = re.compile(
-    rf"(?<![^\W_])(?P<month>[^\W\d_]{{3,10}})(?:\.?,?{SPACE}{{1,2}}(?:(?:the|of|del?){SPACE})?|-)$"
+    rf"{BEGIN}(?P<month>[^\W\d_]{{3,10}})(?:\.?,?{SPACE}{{1,2}}(?:(?:the|of|del?){SPACE})?|-)$"
 )
 _LONGEST_BEFORE = 20
 _BEFORE_DAYS = frozenset(" \u00a0\u202f-")
@@ -62,14 +59,14 @@ _DAY_BEFORE = (
     re.compile(rf"(?P<day>\d{{1,2}}){_TH}?(?:{SPACE}of)?(?:{SPACE}|-)(?P<month>{MONTH}){_TAIL}"),
     re.compile(
         rf"""(?P<day>\d{{1,2}})
-        (?: \.{SPACE}?(?={either(_GERMAN)}{_END})
-          | (?:er|[\u00ba\u00b0])?{SPACE}(?={either({*_SMALL, *_GERMAN} - {*_ENGLISH, "Mai"})}{_END})
-          | [\u00ba\u00b0]?{SPACE}de{SPACE}(?={either(_WITH_DE)}{_END}) )
+        (?: \.{SPACE}?(?={either(_GERMAN)}{END})
+          | (?:er|[\u00ba\u00b0])?{SPACE}(?={either({*_SMALL, *_GERMAN} - {*_ENGLISH, "Mai"})}{END})
+          | [\u00ba\u00b0]?{SPACE}de{SPACE}(?={either(_WITH_DE)}{END}) )
         (?P<month>{either(_FOREIGN)}) (?:{SPACE}(?:del?{SPACE})?(?P<year>{_YEAR}))?""",
         re.VERBOSE,
     ),
 )
-_NO_DAY = re.compile(rf"{SPACE}(?:fiscal |financial )?(?:half|month|quarter|time|week|year)(?![^\W_])")
+_NO_DAY = re.compile(rf"{SPACE}(?:fiscal |financial )?(?:half|month|quarter|time|week|year){END}")
 _OF_MONTH = re.compile(rf"{SPACE}of{SPACE}(?P<month>{MONTH}){_TAIL}")
 _YEAR_FIRST = (
     re.compile(r"(?P<year>[12]\d{3})(?P<mark>[-/])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d/-])"),
@@ -81,10 +78,10 @@ _YEAR_LAST = re.compile(
     r"(?P<a>\d{1,2})(?P<mark>[/.-])(?P<b>\d{1,2})(?P=mark)(?P<year>[12]\d{3}|(?<=/)\d{2})(?![\d/-]|\.\d)"
 )
 _BEHIND_NUMERIC = frozenset("-/.\u5e74")
-_DECADE = re.compile(r"(?:(?P<long>[12]\d\d0)|(?P<short>[1-9]0))['\u2019]?s(?![^\W_])")
+_DECADE = re.compile(rf"(?:(?P<long>[12]\d\d0)|(?P<short>[1-9]0))['\u2019]?s{END}")
 _SEASON = re.compile(r"([12]\d)(\d{2})([-\u2013/])(\d{2})(?![\d:/-]|[.,]\d)")
-_ERA = re.compile(rf"{SPACE}?(?P<era>B\.?C\.?(?:E\b\.?)?|C\.?E\b\.?|A\.?D\b\.?)(?![^\W_])")
-_ERA_BEFORE = re.compile(rf"(?<![^\W_])A\.?D\.?{SPACE}?$")
+_ERA = re.compile(rf"{SPACE}?(?P<era>B\.?C\.?(?:E\b\.?)?|C\.?E\b\.?|A\.?D\b\.?){END}")
+_ERA_BEFORE = re.compile(rf"{BEGIN}A\.?D\.?{SPACE}?$")
 _THE_BEFORE = re.compile(rf"(?:\bthe{SPACE}['\u2018\u2019]?|['\u2018\u2019])$", re.IGNORECASE)
 _CUES = frozenset((*TABLES["dates"]["cues"].split(), *(name.lower() for name in _NAMES))) - {"sept"}
 _ARTICLE = re.compile(r"\b(?:an?|the|its|his)\s$", re.IGNORECASE)
@@ -97,11 +94,10 @@ def date_at(text: str, at: int, low: int, order: DateOrder | None, *, end: int) 
     `order` says which of "5/3/2021" is the month; None leaves that open. `end` is where the digits end.
     """
     if before := _month_before(text, at, low):
-        is_english = before["month"] in _ENGLISH
-        for pattern in _BEHIND_MONTH if is_english and end - at <= 2 else (_LONE_YEAR,):
-            if (match := pattern.match(text, at)) and (
-                date := _named(match, before["month"], before.start())
-            ):
+        may_be_day = before["month"] in _ENGLISH and end - at <= 2
+        for pattern in _BEHIND_MONTH if may_be_day else (_LONE_YEAR,):
+            match = pattern.match(text, at)
+            if match and (date := _named(match, before["month"], before.start())):
                 return date
     if end - at <= 2 and _may_be_day(text, end):
         for pattern in _DAY_BEFORE:
@@ -238,11 +234,9 @@ def _in_digits(
     if not month:
         is_cjk = match[0].endswith("年")
         return year_of(year, match.start(), match.end()) if is_cjk else None
-    parts = [
-        year_of(year, *match.span(year_name)),
-        date_of(((0, month, 0),), *match.span(month_name)),
-        *([date_of(((0, 0, day),), *match.span(day_name))] if day else []),
-    ]
+    parts = [year_of(year, *match.span(year_name)), date_of(((0, month, 0),), *match.span(month_name))]
+    if day:
+        parts.append(date_of(((0, 0, day),), *match.span(day_name)))
     return date_of(readings, match.start(), match.end(), sorted(parts, key=lambda part: part.start))
 
 

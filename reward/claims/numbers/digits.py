@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from decimal import Context, Decimal
-from functools import lru_cache
 from typing import NamedTuple
 
-from reward.claims.numbers.vocabulary import SPACE, TABLES, by_word, either
+from reward.claims.numbers.vocabulary import END, SPACE, TABLES, by_word, either
 
 EXACT = Context(prec=1400)  # holds a number of `MAX_DIGITS` times one, so that no digit is rounded away
 MAX_DIGITS = 300  # in one token, and the largest power of ten
@@ -51,10 +50,10 @@ _FRACTION = re.compile(
     rf"|(?P<plain>\d{{1,6}})?(?:(?<=\d){SPACE}?)?(?P<glyph>[{''.join(VULGAR)}])"
 )
 _COUNTED_PARTS = (2, 3, 4, 5, 6, 8, 16)  # "4/3" is a fraction; "24/7" and "10/10" are pairs
-_AND_PART = re.compile(rf"{SPACE}and{SPACE}(?:a|one){SPACE}(half|third|quarter)(?![^\W_])", re.IGNORECASE)
+_AND_PART = re.compile(rf"{SPACE}and{SPACE}(?:a|one){SPACE}(half|third|quarter){END}", re.IGNORECASE)
 _PARTS = {"half": 2, "third": 3, "quarter": 4}
-_DOZEN = re.compile(rf"{SPACE}dozen(?![^\W_])", re.IGNORECASE)
-_WORD_BEHIND = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<word>[^\W\d_]{{1,12}})(?![^\W_])")
+_DOZEN = re.compile(rf"{SPACE}dozen{END}", re.IGNORECASE)
+_WORD_BEHIND = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<word>[^\W\d_]{{1,12}}){END}")
 _WORDS, _SHORT, _LETTERS, _POWERS_OF_MONEY, _IDEOGRAMS = (
     {word: int(power) for word, power in by_word(TABLES["scales"][name]).items()}
     for name in ("words", "short", "letters", "of_money", "ideograms")
@@ -63,7 +62,7 @@ _OF_MONEY = re.compile(rf"{SPACE}?({either(_POWERS_OF_MONEY)})(?![^\W_]|\^)", re
 # "3m visitors": a letter that counts, as it does behind a currency.
 _OF_THINGS = re.compile(
     rf"([mb]){SPACE}(?:(?:annual|yearly|monthly|weekly|daily|active|new|more|foreign|registered|unique){SPACE})?"
-    rf"{either(TABLES['things']['behind_letters'].split())}(?![^\W_])"
+    rf"{either(TABLES['things']['behind_letters'].split())}{END}"
 )
 _IDEOGRAM = re.compile(rf"{SPACE}?({either(_IDEOGRAMS)})")
 _SECOND_SCALES = ("thousand", "million", "billion", "trillion", "crore", "crores")  # "2.5 lakh crore"
@@ -169,13 +168,7 @@ def _read_digits(token: str, *, decimal: str) -> Digits:
     if is_open and marks[0] != decimal:
         whole, decimals = whole + decimals, ""
     digits = _SEPARATOR.sub("", whole) or "0"
-    return Digits(Decimal(f"{digits}.{decimals}" if decimals else digits), _step(len(decimals)))
-
-
-@lru_cache(maxsize=64)
-def _step(places: int) -> Decimal:
-    """One in the last of some decimal places."""
-    return Decimal((0, (1,), -places))
+    return Digits(Decimal(f"{digits}.{decimals}" if decimals else digits), Decimal((0, (1,), -len(decimals))))
 
 
 def _ends_plainly(text: str, end: int) -> bool:

@@ -76,27 +76,16 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
     if not _is_comparable(claimed, found):
         return False
     if claimed.is_bound:
-        return (
-            _lies_within(claimed, found)
-            or _is_just_under(claimed, found)
-            or _is_converted_bound(claimed, found)
-        )
+        is_just_under = claimed.form is Form.LESS_THAN and found.form is Form.EXACT and found.is_short
+        same = changed(claimed, form=Form.EXACT)  # "just under 5,000" of a document's "nearly 5,000"
+        if _lies_within(claimed, found) or (is_just_under and equal(same, found)):
+            return True
+        # "Up to 45 mph" as "up to 72 km/h".
+        is_converted = claimed.form is found.form and claimed.unit != found.unit
+        return is_converted and _rounds_to(unbound(claimed), unbound(found), Fraction(0))
     if claimed.form is not found.form or claimed.kind in _NEVER_ROUNDED:
         return False
     return _rounds_to(claimed, found, Fraction(relative_tolerance))
-
-
-def _is_converted_bound(claimed: Number, found: Number) -> bool:
-    """Whether a bound is a document's in another unit, rounded: "up to 45 mph" as "up to 72 km/h"."""
-    if claimed.form is not found.form or claimed.unit == found.unit:
-        return False
-    return _rounds_to(unbound(claimed), unbound(found), Fraction(0))
-
-
-def _is_just_under(claimed: Number, found: Number) -> bool:
-    """Whether a document's "nearly 5,000" is the claimed "just under 5,000"."""
-    is_alike = claimed.form is Form.LESS_THAN and found.form is Form.EXACT and found.is_short
-    return is_alike and equal(changed(claimed, form=Form.EXACT, approximate=True), found)
 
 
 def bound_stated(found: Number, claimed: Number) -> bool:

@@ -7,32 +7,30 @@ values (year, part), the year 0 where it is not written: parts 1 to 4 are quarte
 10 the seasons from spring to winter.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 
 from reward.claims.numbers.model import Form, Kind, Number, changed, year_of, years_of
-from reward.claims.numbers.vocabulary import SPACE, TABLES
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES
 
 _MOST_CENTURIES = 30
 _BEFORE_CHRIST = rf"before{SPACE}(?:Christ|the{SPACE}(?:Common|Christian){SPACE}Era)"
 _BC_OR_AD = (
-    rf"(?:(?P<bc>{SPACE}?(?:B\.?C\.?(?:E\b\.?)?(?![^\W_])|{_BEFORE_CHRIST}))"
-    rf"|{SPACE}?(?:C\.?E\b\.?|A\.?D\b\.?)(?![^\W_]))?"
+    rf"(?:(?P<bc>{SPACE}?(?:B\.?C\.?(?:E\b\.?)?{END}|{_BEFORE_CHRIST}))"
+    rf"|{SPACE}?(?:C\.?E\b\.?|A\.?D\b\.?){END})?"
 )
 _WORD = (
-    r"(?:(?:th)?[ \u00a0-]{1,2}(?:[Cc]entur(?:y|ies)|CENTURY)(?![^\W_])(?![ ](?:Fox|Studios|Pictures)\b)"
-    r"|(?:\.|de|e)?[ ](?:Jahrhunderts?|si[èe]cles?|secol[oi]|eeuw)(?![^\W_]))"
+    rf"(?:(?:th)?[ \u00a0-]{{1,2}}(?:[Cc]entur(?:y|ies)|CENTURY){END}(?![ ](?:Fox|Studios|Pictures)\b)"
+    rf"|(?:\.|de|e)?[ ](?:Jahrhunderts?|si[èe]cles?|secol[oi]|eeuw){END})"
 )
 _RANK = r"(?:\d{1,2}(?:st|nd|rd|th)|(?:[a-z]{1,12}-)?[a-z]{1,12}(?:th|st|nd|rd))"
 _LIST = rf"-?(?:,{SPACE}?|{SPACE}(?:and|or|to|through){SPACE}|[-\u2013])(?:(?:the|early|mid|late)[ -]){{0,2}}"
 CENTURY = re.compile(_WORD + _BC_OR_AD)
 _ONE_OF_CENTURIES = re.compile(_LIST + _RANK + _WORD + _BC_OR_AD)  # "17th and 18th centuries"
-_SIGLO = re.compile(r"(?<![^\W_])(?:siglos?|séculos?)[ ]$", re.IGNORECASE)
+_SIGLO = re.compile(rf"{BEGIN}(?:siglos?|séculos?)[ ]$", re.IGNORECASE)
 _SIGLO_BC = re.compile(r"[ ]a\.[ ]?C\.")
 _PART = re.compile(
-    rf"""(?<![^\W_])(?:
+    rf"""{BEGIN}(?:
       (?:(?P<first>early|mid)-?{SPACE}?(?:to|and|or|/|-)(?:{SPACE}|-)?)? (?P<part>early|mid(?:dle)?|late)
         (?:-|{SPACE}(?:(?:in|of){SPACE})?(?:the{SPACE})?)
     | (?P<share>beginning|start|turn|end|close | (?:first|second|latter|1st|2nd)[ ]half
@@ -54,18 +52,18 @@ _NO_QUARTER = (
     rf"|of[ ](?!(?:(?:the|this|last|next|its|each|every)[ ])?(?:{_FISCAL})?year|fiscal)))"
 )
 _QUARTER = re.compile(
-    rf"(?P<unit>[ -](?:(?P<half>half)|(?:{_FISCAL})?quarter))(?![^\W_])"
+    rf"(?P<unit>[ -](?:(?P<half>half)|(?:{_FISCAL})?quarter)){END}"
     rf"(?:,?{SPACE}{_OF_YEAR}(?P<year>{_YEAR})|{_NO_QUARTER})"
 )
 _CODE = re.compile(
-    rf"(?P<unit>[QH][1-4]|[1-4][QH])(?:,?{SPACE}?{_OF_YEAR}(?P<year>{_YEAR}|(?<=[QH])\d\d(?![\d:]))|(?![^\W_]))"
+    rf"(?P<unit>[QH][1-4]|[1-4][QH])(?:,?{SPACE}?{_OF_YEAR}(?P<year>{_YEAR}|(?<=[QH])\d\d(?![\d:]))|{END})"
 )
 _LONE_CODE = re.compile(r"Q[1-4]|[1-4]Q|H[12]|[12]H", re.IGNORECASE)
 _YEAR_BEFORE = re.compile(rf"(?P<year>[12]\d{{3}})(?:['\u2019]s)?(?:{SPACE}|-)$")
 _SEASONS: dict[str, int] = TABLES["eras"]["seasons"]
-_A_SEASON = rf"(?<![^\W_])(?P<season>{'|'.join(_SEASONS)})"
+_A_SEASON = rf"{BEGIN}(?P<season>{'|'.join(_SEASONS)})"
 _SEASON = re.compile(rf"{_A_SEASON}(?:{SPACE}of|,)?{SPACE}$", re.IGNORECASE)
-_LONE_SEASON = re.compile(rf"{_A_SEASON}(?![^\W_])(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE)
+_LONE_SEASON = re.compile(rf"{_A_SEASON}{END}(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE)
 _NO_SEASON = re.compile(rf"{SPACE}(?:Winter|Summer|Olympic|Games|Paralympic)|[-\u2013/]\d")
 _HALF_YEAR = 4  # the parts 5 and 6
 LAST_HALF = _HALF_YEAR + 2
@@ -182,8 +180,7 @@ def _season(text: str, year: Number) -> Number | None:
     if match is None or not 1000 <= year.value <= 2100 or _NO_SEASON.match(text, year.end):
         return None
     season = _period(0, _SEASONS[match["season"].lower()], match.start(), match.end("season"))
-    written = year_of(int(year.value), year.start, year.end)
-    return _whole(season, written)
+    return _whole(season, year_of(int(year.value), year.start, year.end))
 
 
 def _with_year(text: str, part: int, start: int, match: re.Match[str]) -> Number:

@@ -5,10 +5,8 @@ readers are asked in turn (names, dates, times, codes, plain numbers), each look
 of text, so that time is linear. Neighbours are then composed (`compose`) and bounded (`bounds`).
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from decimal import Decimal
 from functools import lru_cache
 from operator import attrgetter
@@ -29,6 +27,7 @@ from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at, with_ruler
 from reward.claims.numbers.starts import DIGITS, Starts
 from reward.claims.numbers.trends import from_to, lifespan, trend_of
+from reward.claims.numbers.vocabulary import BEGIN, END
 from reward.claims.numbers.words import words_at
 from reward.claims.text import lowered
 
@@ -36,9 +35,9 @@ _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(
 _FIRST_ON_A_LINE = re.compile(r"(?:^|(?<=[.!?:;]))[ \t]{0,3}1[.)][ \t]+[*_\"'(]{0,3}[A-Z]", re.MULTILINE)
 _NEXT_ON_A_LINE = re.compile(r"[.!?;][)\"'*_]{0,3}[ \t]+(\d{1,3})[.)](?=[ \t]+[*_\"'(]{0,3}[A-Z])")
 _PARENTHESES = re.compile(r"^\(([^()$]{1,40})\)\.?$")
-_AND_A_HALF = re.compile(r"[ ]and[ ](?:a[ ](half|quarter)|three[ -]quarters)(?![^\W_])", re.IGNORECASE)
+_AND_A_HALF = re.compile(rf"[ ]and[ ](?:a[ ](half|quarter)|three[ -]quarters){END}", re.IGNORECASE)
 _ONE_AND = {"half": Decimal("1.5"), "quarter": Decimal("1.25"), "": Decimal("1.75")}
-_HOW_OFTEN = re.compile(r"(?<![^\W_])(?:once|twice|times?|per|what|such|quite|many)[ ]$", re.IGNORECASE)
+_HOW_OFTEN = re.compile(rf"{BEGIN}(?:once|twice|times?|per|what|such|quite|many)[ ]$", re.IGNORECASE)
 _OF_A = re.compile(r" of an?(?= )")
 _SPACES = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
 _BEHIND_YEARS = "s'\u2019-\u2013/"
@@ -75,8 +74,11 @@ def find_numbers(
         conventions: How the text writes "1.500" and "5/3/2021", as `conventions_of` tells.
     """
     plain = plain_text(text)
-    skipped = frozenset() if enumerators else frozenset(_enumerators(plain.text))
-    found = _search(plain.text, conventions, skipped=skipped, words=words, articles=articles)
+    skipped: set[int] = set()
+    if not enumerators:
+        lines = ((line.start(1), int(line[1])) for line in _ENUMERATOR.finditer(plain.text))
+        skipped = {*successive(lines), *_enumerators_on_a_line(plain.text)}
+    found = _search(plain.text, conventions, skipped=skipped, words=words, articles=articles, keep_weak=False)
     return [plain.original(number) for number in found]
 
 
@@ -96,7 +98,7 @@ def _parsed(text: str, conventions: Conventions) -> Number | None:
         return moved(roman, text.index(content))
     for candidate in (content, content.removesuffix("."), *_PARENTHESES.findall(content)):
         plain = plain_text(candidate)
-        found = _search(plain.text, conventions, skipped=frozenset(), words=True, keep_weak=True)
+        found = _search(plain.text, conventions, skipped=set(), words=True, articles=False, keep_weak=True)
         if len(found) == 1 and (found[0].start, found[0].end) == (0, len(plain.text)):
             number = plain.original(found[0])
             is_either = number.form is Form.RANGE and " or " in candidate.lower()  # "5 or 6" is two answers
@@ -106,13 +108,7 @@ def _parsed(text: str, conventions: Conventions) -> Number | None:
 
 
 def _search(
-    text: str,
-    conventions: Conventions,
-    *,
-    skipped: frozenset[int],
-    words: bool,
-    articles: bool = False,
-    keep_weak: bool = False,
+    text: str, conventions: Conventions, *, skipped: Set[int], words: bool, articles: bool, keep_weak: bool
 ) -> list[Number]:
     """All numbers of a plain text; `skipped` are the starts of digits that are none."""
     atoms: list[Number] = []
@@ -130,7 +126,8 @@ def _search(
             number, is_weak = _in_digits(text, at, low, conventions), False
         else:
             number, is_weak = _in_words(text, start, low)
-            is_weak = is_weak and not (articles and start["article"] and not _is_rate(text, at, low))
+            if articles and start["article"]:  # a rate says nothing alone: "twice a day", "$40 a month"
+                is_weak = is_weak and (at <= low + 1 or bool(_HOW_OFTEN.search(text, max(0, at - 16), at)))
         if number is not None and number.kind in _IN_ERAS and (era := era_of(text, number)) is not number:
             number, is_weak = era, False
             while atoms and atoms[-1].end > number.start:  # "2018" of "2018 Q3"
@@ -237,11 +234,6 @@ _READERS: dict[str | None, Callable[[str, int, int], Number | None]] = {
 }
 
 
-def _is_rate(text: str, at: int, low: int) -> bool:
-    """Whether "a day" says of what comes before it in what time it is: "twice a day", "$40 a month"."""
-    return at <= low + 1 or _HOW_OFTEN.search(text, max(0, at - 16), at) is not None
-
-
 def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
     """One of a unit ("a decade", "an hour and a half"), and whether it is weak, as "an hour" alone is."""
     one = with_unit(text, article.start(), article.end(), Digits(Decimal(1), Decimal(1)))
@@ -250,12 +242,6 @@ def _one_unit(text: str, article: re.Match[str]) -> tuple[Number, bool]:
         return one, one.unit not in _ALWAYS_UNITS
     value = _ONE_AND[half[1].lower() if half[1] else ""]
     return changed(one, readings=((value,),), step=Decimal(0), end=half.end()), False
-
-
-def _enumerators(text: str) -> Iterator[int]:
-    """Starts of the digits that number list items: a 1, or the successor of an earlier enumerator."""
-    yield from successive((match.start(1), int(match[1])) for match in _ENUMERATOR.finditer(text))
-    yield from _enumerators_on_a_line(text)
 
 
 def successive(places: Iterable[tuple[int, int | Decimal]]) -> Iterator[int]:
@@ -268,7 +254,7 @@ def successive(places: Iterable[tuple[int, int | Decimal]]) -> Iterator[int]:
 
 
 def _enumerators_on_a_line(text: str) -> Iterator[int]:
-    """The same of a list on one line: "1. Unplug it. 2. Wait." A 1 that no 2 follows is an amount."""
+    """Those of a list on one line: "1. Unplug it. 2. Wait." A 1 that no 2 follows is an amount."""
     place, first = 0, -1
     steps = [(m.start(1), int(m[1])) for m in _NEXT_ON_A_LINE.finditer(text)] if "2" in text else []
     ones = [text.index("1", m.start()) for m in _FIRST_ON_A_LINE.finditer(text)] if steps else []

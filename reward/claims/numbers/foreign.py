@@ -23,7 +23,7 @@ from typing import Any
 from reward.claims.numbers.digits import Digits, fraction
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number
-from reward.claims.numbers.vocabulary import TABLES, by_word, count_keys, either, keys_of
+from reward.claims.numbers.vocabulary import BEGIN, END, TABLES, by_word, count_keys, either, keys_of
 from reward.claims.text import words_in
 
 _WORDS = TABLES["foreign"]
@@ -38,7 +38,7 @@ _COMPOUNDS = {
 }
 _WORTH_A_LOOK = frozenset((*SURE, *_WORDS["telling"].split(), *_COMPOUNDS))
 _DIVISORS = by_word(_WORDS["divisors"])
-_DIVISOR = re.compile(rf"[ ]({either(_DIVISORS)})(?![^\W_])")
+_DIVISOR = re.compile(rf"[ ]({either(_DIVISORS)}){END}")
 # Compounds: "vierhundertsechsundsechzig", "zesentwintig", "duecento", "ventisei".
 _COMPOUND = re.compile(
     r"(?P<de>\w*(?:hundert|tausend"
@@ -51,15 +51,13 @@ _COMPOUND = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _END_OF_SENTENCE = re.compile(r"[.!?\n]+")
-_PART = re.compile(r"(?<![^\W_])(?:[^\W\d_]|\s|-)+")
+_PART = re.compile(rf"{BEGIN}(?:[^\W\d_]|\s|-)+")
 _TOKEN = re.compile(r"[^\W\d_]+|\s+|-")
 _BREAK = "."  # between two numbers
-_PERCENT = re.compile(
-    r"[ ](?:prozent|pour cent|por ciento|por cento|per cento|procent)(?![^\W_])", re.IGNORECASE
-)
-_FRENCH_PHRASE = re.compile(r"(?<![^\W_])(?:à|a|de) $", re.IGNORECASE)  # "ménage à trois", "pas de deux"
+_PERCENT = re.compile(rf"[ ](?:prozent|pour cent|por ciento|por cento|per cento|procent){END}", re.IGNORECASE)
+_FRENCH_PHRASE = re.compile(rf"{BEGIN}(?:à|a|de) $", re.IGNORECASE)  # "ménage à trois", "pas de deux"
 _NAME = re.compile(r"[- ][A-Z]")  # "Trois-Rivières", "Vier Jahreszeiten"
-_DE_MAYO = re.compile(r" de mayo(?![^\W_])", re.IGNORECASE)
+_DE_MAYO = re.compile(rf" de mayo{END}", re.IGNORECASE)
 _LEAST, _LEAST_RANK = 2, 3
 
 
@@ -133,10 +131,8 @@ class _Source:
         for place in self._words.places(frozenset(words)):
             if place >= end and (part := _PART.search(self.text, self._start_of_part(place, end))):
                 end = part.end()
-                found += (
-                    _Piece(token[0], token.start(), token.end())
-                    for token in _TOKEN.finditer(self.text, *part.span())
-                )
+                tokens = _TOKEN.finditer(self.text, *part.span())
+                found += (_Piece(token[0], *token.span()) for token in tokens)
                 found.append(_Piece(_BREAK, end, end))
         return found
 

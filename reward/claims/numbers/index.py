@@ -6,8 +6,6 @@ held against a few numbers of a long text and not against all. What is found her
 whether it does, `NumberLookup` asks.
 """
 
-from __future__ import annotations
-
 import functools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -75,12 +73,8 @@ class NumberIndex:
                 found.update(places[first : bisect_right(values, (high - offset) / factor)])
         return [self.entries[place] for place in sorted(found)]
 
-    def dates(self) -> Iterator[Number]:
-        """The dates, each once, in the order of the text."""
-        return self.dates_of(Decimal(0), Decimal(0))
-
-    def dates_of(self, month: Decimal, day: Decimal) -> Iterator[Number]:
-        """Those that have a month, or else a day."""
+    def dates(self, month: Decimal = Decimal(0), day: Decimal = Decimal(0)) -> Iterator[Number]:
+        """The dates, or those with a month, or else with a day, each once, in the order of the text."""
         part = (1, month) if month else (2, day) if day else _ANY_DATE
         return (self.entries[place].number for place in self._dates.get(part, ()))
 

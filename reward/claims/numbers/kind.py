@@ -1,7 +1,5 @@
 """Numbers as a kind of claim: what the audit asks of every kind, answered by the readers of this package."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -60,11 +58,6 @@ _COUNTED = re.compile(
 )
 
 
-def is_calendar(number: Number) -> bool:
-    """Whether a number is a date, a year, a part of a year or a time of day."""
-    return number.kind in (Kind.DATE, Kind.YEAR, Kind.PERIOD, Kind.TIME)
-
-
 @dataclass(frozen=True)
 class Numbers(ClaimKind):
     """The numbers of one audit, without the dates where these are a kind of their own."""
@@ -75,17 +68,15 @@ class Numbers(ClaimKind):
     name: str = "number"
 
     def find(self, response: str) -> Sequence[Number]:
-        """The numbers of a response that must be checked."""
         found = self.all_of(response)
-        return [one for one in found if not is_calendar(one)] if "date" in self.config.kinds else found
+        return [one for one in found if not one.is_calendar] if "date" in self.config.kinds else found
 
     def all_of(self, response: str) -> Sequence[Number]:
         """The numbers of a response, and its dates."""
-        settings = self.config
-        return response_numbers(response, self.query, words=settings.number_words, locale=settings.locale)
+        config = self.config
+        return response_numbers(response, self.query, words=config.number_words, locale=config.locale)
 
     def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
-        """The one number of a bracket."""
         return parse_number(answer, conventions=self._in_documents if of_documents else self._in_response)
 
     @cached_property
@@ -119,7 +110,6 @@ class Numbers(ClaimKind):
         return closed(_taken_as(answer, asked, with_bound=with_bound), asked)
 
     def equal(self, a: Number, b: Number) -> bool:
-        """Typed equality without tolerance."""
         return equal(a, b)
 
     def bears_out(self, consensus: Number, claimed: Number, *, relative_tolerance: float = 0.0) -> bool:
@@ -140,7 +130,6 @@ class Numbers(ClaimKind):
         return canonical(without_unit_of(answer, asked))
 
     def is_about(self, claimed: Number, mention: Number) -> bool:
-        """Whether a bracket names a number of the response."""
         return _says(claimed, mention)
 
     def asks_for(self, question: str, mention: Number, response: str) -> bool:
@@ -165,11 +154,9 @@ class Numbers(ClaimKind):
         return None
 
     def lookup(self, documents: Sequence[Document]) -> NumberLookup:
-        """The numbers of the documents by their values."""
-        settings = self.config
-        return _lookup_in(
-            tuple(documents), relative_tolerance=settings.relative_tolerance, locale=settings.locale
-        )
+        config = self.config
+        tolerance = config.relative_tolerance
+        return _lookup_in(tuple(documents), relative_tolerance=tolerance, locale=config.locale)
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
         """Not where it numbers a part of the response: "Step 3"."""
@@ -205,9 +192,8 @@ class Numbers(ClaimKind):
 
         Whoever came second must be second in the documents, or a runner-up.
         """
-        if mention.kind is Kind.ORDINAL and RANKED.search(
-            response, max(0, mention.start - 12), mention.start
-        ):
+        ranked = RANKED.search(response, max(0, mention.start - 12), mention.start)
+        if ranked and mention.kind is Kind.ORDINAL:
             return not self._say(_WINNERS.get(int(mention.value), ()))
         thing = _THING.match(response, mention.end)
         groups = _GROUPS.get(int(mention.value))
@@ -217,10 +203,9 @@ class Numbers(ClaimKind):
 
     def _is_one(self, response: str, mention: Number) -> bool:
         """Whether "1 abstention" is the "one abstention", or "an abstention", of a document."""
-        if mention.kind is not Kind.COUNT or mention.value != 1 or mention.form is not Form.EXACT:
-            return False
-        thing = _THING.match(response, mention.end)
-        if thing is None or mention.approximate:
+        is_exact = mention.kind is Kind.COUNT and mention.form is Form.EXACT and not mention.approximate
+        thing = _THING.match(response, mention.end) if is_exact and mention.value == 1 else None
+        if thing is None:
             return False
         things = things_behind(response, mention)
         if things and self.lookup(self.query.documents).counts_otherwise(mention, things):
@@ -290,12 +275,10 @@ def _is_in_a_row(text: str, count: Number) -> bool:
 
 def _part_of(text: str, number: Number) -> str:
     """ "phase" of "Phase 3" and of "the third phase"; empty where a number counts or ranks no such part."""
-    is_rank = number.kind is Kind.ORDINAL
-    word = (
-        _NEXT_WORD.match(text, number.end)
-        if is_rank
-        else _WORD_BEFORE.search(text, max(0, number.start - 20), number.start)
-    )
+    if number.kind is Kind.ORDINAL:
+        word = _NEXT_WORD.match(text, number.end)
+    else:
+        word = _WORD_BEFORE.search(text, max(0, number.start - 20), number.start)
     return word[1].lower() if word and word[1].lower() in _PARTS else ""
 
 
@@ -343,7 +326,5 @@ def _is_conversion(number: Number, response: str, before: Sequence[Number]) -> b
 
 @lru_cache(maxsize=16)
 def _length_of_list(response: str) -> int:
-    with_places, without = (
-        len(find_numbers(response, enumerators=places, words=False)) for places in (True, False)
-    )
-    return with_places - without
+    with_places = find_numbers(response, enumerators=True, words=False)
+    return len(with_places) - len(find_numbers(response, words=False))

@@ -4,8 +4,6 @@ Values are indexed for each text once and kept for the next response to the same
 that is not found by its value is held against those near it, for rounding and units.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -54,11 +52,10 @@ class NumberLookup:
         self._tolerance = relative_tolerance
         self._kept: dict[object, Sequence[Place[Number]]] = {}
         texts = [document.text for document in documents]
-        conventions = [conventions_of(text, *texts, locale=locale) for text in texts]
-        self.texts = [
-            (document, index_numbers(document.text, its))
-            for document, its in zip(documents, conventions, strict=True)
-        ]
+        self.texts = []
+        for document in documents:
+            conventions = conventions_of(document.text, *texts, locale=locale)
+            self.texts.append((document, index_numbers(document.text, conventions)))
 
     def find(self, claimed: Number, *, context: Context | None = None) -> Place[Number] | None:
         """The place that supports a number: an equal one before one that supports it otherwise.
@@ -93,7 +90,7 @@ class NumberLookup:
 
     def _find(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         if places := self._places(claimed):
-            return _nearest(places, context)
+            return nearest(places, context, words_near)
         if claimed.kind is Kind.DATE and claimed.form is Form.EXACT:
             return self._find_date(claimed)
         if claimed.kind is Kind.PERIOD:
@@ -166,7 +163,7 @@ class NumberLookup:
         """
         first, second = (self._places_of_side(side) for side in claimed.parts)
         fitting = [side[0] for side in first if any(_may_be_sides(side, other) for other in second)]
-        return _nearest(fitting, context) if fitting else None
+        return nearest(fitting, context, words_near) if fitting else None
 
     def _places_of_side(self, side: Number) -> list[_Side]:
         """The places of a number, each with the ratio or the range that it is part of there."""
@@ -179,7 +176,7 @@ class NumberLookup:
         """A date whose day and month the documents give together, and whose year they give anywhere."""
         year, month, day = claimed.values
         for document, index in self.texts:
-            for date in index.dates_of(month, day):
+            for date in index.dates(month, day):
                 if date.form is Form.RANGE:
                     continue
                 found_year, found_month, found_day = date.values
@@ -247,11 +244,8 @@ def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Numb
     return (Place(number, document) for _, number in places)
 
 
-def _nearest(places: Sequence[Place[Number]], context: Context | None) -> Place[Number]:
-    return nearest(places, context, _words_near)
-
-
-def _words_near(place: Place[Number]) -> frozenset[str]:
+def words_near(place: Place[Number]) -> frozenset[str]:
+    """The words around the place of a number in its document."""
     start, end = max(0, place.mention.start - _REACH), place.mention.end + _REACH
     return content_words(place.document.text[start:end])
 

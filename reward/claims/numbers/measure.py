@@ -1,7 +1,5 @@
 """A numeral with what belongs to it: sign, currency, percent, unit, an ordinal's ending, parentheses."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 
@@ -9,40 +7,33 @@ from reward.claims.numbers.dates import year_in_context
 from reward.claims.numbers.digits import EXACT, Digits, Numeral, numeral_at, scale_after
 from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.names import identifier, mark_at
-from reward.claims.numbers.units import (
-    CURRENCY_BEFORE,
-    SIGNS,
-    UNITS,
-    Unit,
-    currency_at,
-    unit_at,
-)
-from reward.claims.numbers.vocabulary import SPACE, TABLES, either
+from reward.claims.numbers.units import CURRENCY_BEFORE, SIGNS, UNITS, Unit, currency_at, unit_at
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES, either
 
 _SIGN = re.compile(
     rf"""
     (?: (?<![\w.)\]%])(?P<sign>[-+\u2212\u207b])
       | (?<![^\s(])(?<!\d\s)(?<!%\s)(?P<dash>\u2013)
-      | (?<![^\W_])(?P<word>minus|negative)(?:{SPACE}{{1,2}}|-) )$
+      | {BEGIN}(?P<word>minus|negative)(?:{SPACE}{{1,2}}|-) )$
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_BELOW_ZERO = re.compile(r"[ \u00a0]below[ \u00a0]zero(?![^\W_])")
+_BELOW_ZERO = re.compile(rf"[ \u00a0]below[ \u00a0]zero{END}")
 _BELOW_SEA_LEVEL = re.compile(
-    rf"{SPACE}(?:below|beneath|under){SPACE}(?:the{SPACE})?(?:mean{SPACE})?sea{SPACE}level(?![^\W_])"
+    rf"{SPACE}(?:below|beneath|under){SPACE}(?:the{SPACE})?(?:mean{SPACE})?sea{SPACE}level{END}"
 )
-_PER_PERSON = rf"(?!{SPACE}(?:per|par|por|pro|je|a|each)(?![^\W_])|{SPACE}?/)"
+_PER_PERSON = rf"(?!{SPACE}(?:per|par|por|pro|je|a|each){END}|{SPACE}?/)"
 _PEOPLE = re.compile(
-    rf"{SPACE}{either(TABLES['things']['same']['people'].split('|'))}(?![^\W_]){_PER_PERSON}", re.IGNORECASE
+    rf"{SPACE}{either(TABLES['things']['same']['people'].split('|'))}{END}{_PER_PERSON}", re.IGNORECASE
 )
 _ENDS_SIGN = frozenset("-+\u2212\u2013\u207bsSeE")  # signs, and the last letters of "minus" and "negative"
-_ORDINAL = re.compile(r"(?:st|nd|rd|th|ST|ND|RD|TH)(?![^\W_])")
+_ORDINAL = re.compile(rf"(?:st|nd|rd|th|ST|ND|RD|TH){END}")
 _PERCENT = re.compile(
     rf"""
     (?:{SPACE}|-)? (?: 
         (?P<points>(?:percentage|percent|pct)[ -]points?|%[ -]?(?:age[ ])?points?|pps?|p\.p\.|ppts?)
       | (?P<basis>basis[ -]points?|bps?) | (?P<percent>percent|per[ ]cent|pct)
-      | (?P<per_mille>per[ ]?mille?) ) (?![^\W_])
+      | (?P<per_mille>per[ ]?mille?) ) {END}
   | {SPACE}? (?: (?P<sign>[%]) | (?P<mille>‰) )
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -66,8 +57,8 @@ _TWO_UNITS = (
         "inch",
         12,
     ),
-    (re.compile(r"(\d{1,3})h[ ]?(\d{1,2})m(?:ins?)?(?![^\W_])"), "minute", 60),
-    (re.compile(r"(\d{1,3})m[ ]?(\d{1,2})s(?![^\W_])"), "second", 60),
+    (re.compile(rf"(\d{{1,3}})h[ ]?(\d{{1,2}})m(?:ins?)?{END}"), "minute", 60),
+    (re.compile(rf"(\d{{1,3}})m[ ]?(\d{{1,2}})s{END}"), "second", 60),
 )
 
 
@@ -78,14 +69,18 @@ def number_at(text: str, at: int, low: int, decimal: str, *, end: int) -> Number
     """
     if text[at + 1 : at + 5].lstrip("0123456789 ")[:1] in _BEHIND_TWO_UNITS and (two := _two_units(text, at)):
         return two
-    if _follows_a_point(text, at, low):
-        at = end = at - 1
+    if at > low and text[at - 1] == "." and text[at].isascii():
+        before = text[max(0, at - 2) : at - 1]
+        if not (before.isalnum() or before in ("_", ".")):  # ".5"
+            at = end = at - 1
     start, code, negative = _currency_before(text, at, low) or (at, "", False)
     if sign := sign_before(text, start, low):
         start, negative = sign[0], negative or sign[1]
     numeral = numeral_at(text, at, money=bool(code), decimal=decimal, end=end)
-    if numeral is None:
-        return _absurd(text, start, at)
+    if numeral is None:  # too long for a number
+        token = _TOKEN.match(text, at)
+        assert token is not None, f"no digit at {at}"
+        return identifier(text, start, token.end())
     if negative:
         numeral = numeral._replace(digits=numeral.digits.times(Decimal(-1)))
     if code:
@@ -157,12 +152,6 @@ def _number(digits: Digits, start: int, end: int, kind: Kind = Kind.COUNT, unit:
     return Number(((digits.value,),), kind, unit, step=digits.step, start=start, end=end)
 
 
-def _follows_a_point(text: str, at: int, low: int) -> bool:
-    """Whether the digits are decimals without a whole part: ".5"."""
-    is_point = at > low and text[at - 1] == "." and text[at].isascii()
-    return is_point and (at == 1 or not (text[at - 2].isalnum() or text[at - 2] in "_."))
-
-
 def _measured(text: str, numeral: Numeral, start: int, at: int, low: int, decimal: str) -> Number:
     number = with_unit(text, start, numeral.end, numeral.digits)
     if number.kind is Kind.MONEY:
@@ -209,9 +198,7 @@ def _currency_before(text: str, at: int, low: int) -> tuple[int, str, bool] | No
     if not (last in _CURRENCY_ENDS or last.isupper()):
         return None
     match = CURRENCY_BEFORE.search(text, max(low, at - 10), at)
-    if match is None:
-        return None
-    return match.start(), SIGNS[match["currency"]], match["inner"] in ("-", "\u2212")
+    return match and (match.start(), SIGNS[match["currency"]], match["inner"] in ("-", "\u2212"))
 
 
 def sign_before(text: str, start: int, low: int) -> tuple[int, bool] | None:
@@ -267,10 +254,3 @@ def _two_units(text: str, at: int) -> Number | None:
             sum_of_both = Digits(Decimal(large) * factor + Decimal(small), step)
             return _of_unit(sum_of_both, at, match.end(), UNITS[name])
     return None
-
-
-def _absurd(text: str, start: int, at: int) -> Number:
-    """A token that is too long for a number."""
-    match = _TOKEN.match(text, at)
-    assert match is not None, f"no digit at {at}"
-    return identifier(text, start, match.end())

@@ -39,6 +39,7 @@ class Form(StrEnum):
     LESS_THAN = "less_than"  # "under 270"
 
 
+_CALENDAR = frozenset({Kind.DATE, Kind.YEAR, Kind.PERIOD, Kind.TIME})
 _BOUNDS = frozenset({Form.AT_LEAST, Form.MORE_THAN, Form.AT_MOST, Form.LESS_THAN})
 
 
@@ -97,6 +98,11 @@ class Number:
         return self.form in _BOUNDS
 
     @property
+    def is_calendar(self) -> bool:
+        """Whether it is a date, a year, a part of a year or a time of day."""
+        return self.kind in _CALENDAR
+
+    @property
     def atoms(self) -> tuple[Number, ...]:
         """The numbers that each need a check: the parts of a composite one, or the number itself."""
         return self.parts or (self,)
@@ -124,17 +130,9 @@ def span_of(low: Number, high: Number, start: int, end: int) -> Number:
     if len(low.readings) == len(high.readings):
         aligned = [(*a, *b) for a, b in zip(low.readings, high.readings, strict=True)]
         pairs = [*aligned, *pairs] if low.kind is Kind.TIME else aligned
-    return Number(
-        readings=tuple(dict.fromkeys(pairs)),
-        kind=low.kind,
-        unit=low.unit,
-        dimension=low.dimension,
-        form=Form.RANGE,
-        approximate=low.approximate,
-        step=max(low.step, high.step),
-        start=start,
-        end=end,
-        parts=(low, high),
+    readings, step = tuple(dict.fromkeys(pairs)), max(low.step, high.step)
+    return changed(
+        low, readings=readings, form=Form.RANGE, step=step, start=start, end=end, parts=(low, high)
     )
 
 

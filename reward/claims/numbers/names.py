@@ -5,15 +5,13 @@ unit is its text; two are equal when their texts are. Of a telephone number only
 count.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 
 from reward.claims.numbers.digits import MAX_DIGITS
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.units import SIGNS
-from reward.claims.numbers.vocabulary import TABLES
+from reward.claims.numbers.vocabulary import BEGIN, END, TABLES
 
 _HEAD = re.compile(r"(?<![^\W])[^\W_][\w-]*$|[^\W\d_][\w-]*$")
 _LONGEST_HEAD = 40
@@ -28,16 +26,16 @@ _PHONE = re.compile(
     re.VERBOSE,
 )
 _CODE = re.compile(
-    r"""
+    rf"""
     0[xX][0-9a-fA-F]+(?!\w)
-  | 401\(?k\)?(?!\w) | \d{3}\([a-z]\)(?:\(\d\))?
+  | 401\(?k\)?(?!\w) | \d{{3}}\([a-z]\)(?:\(\d\))?
   | \d+_[\d_.]*\w*
-  | \d[\d.,]{0,400}+(?:[eE][-+\u2212]?\d{4,}|\^\(?[-+\u2212]?\d{4,}|(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{4,})\w*
-  | \d[\d.,]{0,400}+[ ]?[\u00d7xX*·][ ]?10(?:\^\(?[-+\u2212]?\d{4,}|[⁻⁺]?[⁰¹²³⁴-⁹]{4,})\w*
-  | \d{5}-\d{4}(?![\w-])
-  | \d+(?:-\d+){2,}(?![^\W_])
-  | \d+(?:/\d+){2,}
-  | \d+(?:\.\d+){2,}(?:-?[a-z]+\d*)?
+  | \d[\d.,]{{0,400}}+(?:[eE][-+\u2212]?\d{{4,}}|\^\(?[-+\u2212]?\d{{4,}}|(?<=10)[⁻⁺]?[⁰¹²³⁴-⁹]{{4,}})\w*
+  | \d[\d.,]{{0,400}}+[ ]?[\u00d7xX*·][ ]?10(?:\^\(?[-+\u2212]?\d{{4,}}|[⁻⁺]?[⁰¹²³⁴-⁹]{{4,}})\w*
+  | \d{{5}}-\d{{4}}(?![\w-])
+  | \d+(?:-\d+){{2,}}{END}
+  | \d+(?:/\d+){{2,}}
+  | \d+(?:\.\d+){{2,}}(?:-?[a-z]+\d*)?
   | \d+(?:[A-Za-z]+\d)\w*+(?:-\w+)?
     """,
     re.VERBOSE,
@@ -45,12 +43,11 @@ _CODE = re.compile(
 _GROUPED = re.compile(
     r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d|[.,]\d)|\d+[hH]\d{2}(?!\w)|\d+[xX\u00d7]\d|\d+[eE][-+]?\d{1,3}(?![\w.]\d|\w)"
 )
-_HEXADECIMAL = re.compile(r"0[xX]")
 _PARTS = re.compile(r"\d+(?:h|hr|hrs|m|min|ft|st|lb|d|pm|am|e|k|m|x)(?=\d)", re.IGNORECASE)
-_VERSION = re.compile(r"(?<![^\W_])(?:version|release|firmware) \Z", re.IGNORECASE)
+_VERSION = re.compile(rf"{BEGIN}(?:version|release|firmware) \Z", re.IGNORECASE)
 _DOTTED = re.compile(r"\d+(?:\.\d+)+(?![\w.]*\d)")
-_OR_LATER = re.compile(r" (?:or|and) (?:later|newer)(?![^\W_])")
-_MARK = re.compile(r"[A-Z]{1,3}\d*(?![^\W_])")
+_OR_LATER = re.compile(rf" (?:or|and) (?:later|newer){END}")
+_MARK = re.compile(rf"[A-Z]{{1,3}}\d*{END}")
 
 
 def name_at(text: str, at: int, low: int) -> Number | None:
@@ -60,8 +57,11 @@ def name_at(text: str, at: int, low: int) -> Number | None:
     head = _HEAD.search(text, max(low, at - _LONGEST_HEAD), at)
     word = head[0].rstrip("-_") if head else ""
     is_prefix = word.casefold() in _PREFIXES or word in SIGNS
-    if head is None or is_prefix or _is_no_name(text, head.start(), at):
+    if head is None or is_prefix:
         return None
+    before, letter = text[head.start() - 1 : head.start()], text[head.start() : at]
+    if (letter in ("x", "X") and before.isdigit()) or (letter in ("n", "t", "r") and before == "\\"):
+        return None  # the times sign of "9x13", or an escaped line end of JSON
     body = _BODY.match(text, at)
     assert body is not None, f"no digit at {at}"
     return identifier(text, head.start(), body.end())
@@ -81,7 +81,8 @@ def code_at(text: str, at: int, low: int) -> Number | None:
     code = _CODE.match(text, at)
     if code is None:
         return None
-    is_number = not _HEXADECIMAL.match(code[0]) and (_GROUPED.match(text, at) or _PARTS.match(code[0]))
+    is_hexadecimal = code[0].startswith(("0x", "0X"))
+    is_number = not is_hexadecimal and (_GROUPED.match(text, at) or _PARTS.match(code[0]))
     return None if is_number else identifier(text, at, code.end())
 
 
@@ -109,12 +110,6 @@ def _follows_a_letter(text: str, at: int, low: int) -> bool:
     if before[-1:] == "T" and text[max(0, at - 2)].isdigit():
         return False  # "2021-05-03T10:00"
     return before[-1:].isupper() or before[-1:].islower()
-
-
-def _is_no_name(text: str, start: int, end: int) -> bool:
-    """Whether the letter before a number is the times sign of "9x13", or an escaped line end of JSON."""
-    before, letter = text[start - 1 : start], text[start:end]
-    return (letter in ("x", "X") and before.isdigit()) or (letter in ("n", "t", "r") and before == "\\")
 
 
 def _is_phone(token: str, before: str) -> bool:

@@ -6,8 +6,6 @@ that cannot be seen, such as marks of the writing direction; `Plain.original` le
 places. Marks that mean something else stay: "3*4", "a_1", "1_000", a bullet.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_right
@@ -55,12 +53,10 @@ class Plain:
         """The number, and its parts, with their places in the original text."""
         if not self.kept:
             return number
-        start, end = self._place(number.start), self._place(number.end - 1) + 1
-        parts = tuple(self.original(part) for part in number.parts)
-        return changed(number, start=start, end=end, parts=parts)
-
-    def _place(self, place: int) -> int:
-        return place + self.taken[bisect_right(self.kept, place) - 1]
+        last = number.end - 1
+        start = number.start + self.taken[bisect_right(self.kept, number.start) - 1]
+        end = last + self.taken[bisect_right(self.kept, last) - 1] + 1
+        return changed(number, start=start, end=end, parts=tuple(map(self.original, number.parts)))
 
 
 @lru_cache(maxsize=8)

@@ -5,8 +5,6 @@ says. Only what a question says plainly counts against it: "What did it reach?" 
 question about "the 5000 m road" gives the answer 5 (km) away, "0.12" 12%, and "'84" 1984.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Iterable
 from decimal import Decimal
@@ -32,7 +30,6 @@ _MONEY = re.compile(
     r"\b(?:money|amount|costs?|price[ds]?|pa(?:id|y|ys)|fees?|revenue|budget|worth|salary|currency|cents?|pence)\b",
     re.IGNORECASE,
 )
-_CALENDAR = frozenset({Kind.DATE, Kind.YEAR, Kind.PERIOD, Kind.TIME})
 _MEASURED = frozenset({Kind.QUANTITY, Kind.DURATION})
 _LAST_YEAR, _LAST_HOUR = 3000, 24
 _HUNDRED = Decimal(100)
@@ -50,8 +47,8 @@ def asks_for(question: str, number: Number) -> bool:
     if _WHAT_SHARE.search(question):
         return kind in (Kind.RATIO, Kind.IDENTIFIER)
     how_many = _HOW_MANY.search(question) is not None
-    if kind in _CALENDAR:
-        return not how_many or any(unit.kind in _CALENDAR for unit in _units(question))
+    if number.is_calendar:
+        return not how_many or any(unit.is_calendar for unit in _units(question))
     if _WHAT_YEAR.search(question):
         return kind not in _MEASURED and kind is not Kind.MONEY and abs(number.value) < _LAST_YEAR
     if _WHAT_TIME.search(question):

@@ -1,7 +1,5 @@
 """What a number is taken for when it is held against another: what it leaves out, and what it leaves open."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from reward.claims.numbers.clock import as_time

@@ -4,8 +4,6 @@ All that stand in it, in digits and (by setting) in words, but for those that sa
 digits of names that the documents use, citations of the documents, and the response's own length.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache

@@ -12,8 +12,6 @@ the context decides what a numeral is:
 Numerals that number the lines of a list are none.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 
@@ -23,7 +21,7 @@ from reward.claims.numbers.eras import CENTURY
 from reward.claims.numbers.measure import with_unit
 from reward.claims.numbers.model import Kind, Number, changed
 from reward.claims.numbers.names import identifier
-from reward.claims.numbers.vocabulary import TABLES, either
+from reward.claims.numbers.vocabulary import BEGIN, END, TABLES, either
 
 _WORTH = (
     (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
@@ -40,36 +38,34 @@ def _written(value: int) -> str:
 
 
 NUMERALS = {_written(value): value for value in range(1, 4000)}  # in their usual form: "XIV", not "XIIII"
+_WORDS_OF_WARS = (("first", "1st", "one"), ("second", "2nd", "two"), ("third", "3rd", "three"))
 _WARS = {
     name: place
-    for place, (rank, short, word, roman) in enumerate(
-        (("first", "1st", "one", "i"), ("second", "2nd", "two", "ii"), ("third", "3rd", "three", "iii")),
-        start=1,
-    )
+    for place, (rank, short, word) in enumerate(_WORDS_OF_WARS, start=1)
     for name in (
         *(f"{one} world war" for one in (rank, short)),
-        *(f"world war {one}" for one in (word, place, roman)),
-        *(f"ww{one}" for one in (place, roman)),
+        *(f"world war {one}" for one in (word, place, "i" * place)),
+        *(f"ww{one}" for one in (place, "i" * place)),
     )
 }
 # Both are searched in a text in lower case; `roman_at` looks at the letters themselves.
-ROMAN = r"[ivxlcdm]++(?:(?![^\W_])|(?=th[ -]centur|e[ ]si[èe]cle))"
-WAR = rf"{either(_WARS)}(?![^\W_])"
+ROMAN = rf"[ivxlcdm]++(?:{END}|(?=th[ -]centur|e[ ]si[èe]cle))"
+WAR = rf"{either(_WARS)}{END}"
 _LABELS, _NO_NAMES, _RULERS, _ABBREVIATIONS, _COUNTED_NOUNS = (
     frozenset(TABLES["roman"][name].split())
     for name in ("labels", "no_names", "rulers", "abbreviations", "counted")
 )
-_LABEL = re.compile(rf"(?<![^\W_]){either(_LABELS)}\.?[ \u00a0-]$", re.IGNORECASE)
+_LABEL = re.compile(rf"{BEGIN}{either(_LABELS)}\.?[ \u00a0-]$", re.IGNORECASE)
 _SAID_BY_ME = re.compile(r"[ ][a-z]+")  # "the part I liked"; nouns behind a numeral are in this list:
-_NOUN_BEHIND = re.compile(rf"[ ]{either(TABLES['roman']['behind_one'].split())}(?![^\W_])")
+_NOUN_BEHIND = re.compile(rf"[ ]{either(TABLES['roman']['behind_one'].split())}{END}")
 _HEAD = re.compile(r"(?<![\w'\u2019-])([A-Z][\w'\u2019-]{1,24})[ \u00a0]$")
 _RULER_BEFORE = re.compile(r"(?<![\w'\u2019-])([A-Z][\w'\u2019-]{1,24}) the $")
 _MEDICAL = re.compile(r"[ -](?:drip|fluid|therapy|line|infusion|antibiotic|medication)s?\b", re.IGNORECASE)
-_TITLE = re.compile(rf"(?<![^\W_]){either(TABLES['roman']['titles'].split())}[ ][A-Z][\w-]{{1,24}}[ ]$")
+_TITLE = re.compile(rf"{BEGIN}{either(TABLES['roman']['titles'].split())}[ ][A-Z][\w-]{{1,24}}[ ]$")
 _OF_A_RULER = re.compile(
     r"[ ](?P<place>of[ ][A-Z])|[ ](?:was|is|had|became|ruled|reigned|died|and)|['\u2019]s\b|[,.;)]|[ ][(]|$"
 )
-_COUNTED = re.compile(rf"[ ]{either(_COUNTED_NOUNS)}(?![^\W_])")
+_COUNTED = re.compile(rf"[ ]{either(_COUNTED_NOUNS)}{END}")
 _SIGNS_BEFORE = frozenset("'\u2019&./-+_$")
 _SIGNS_BEHIND = re.compile(r"[&+#/_]|['\u2019](?!s|$)|\.[^\W_]|-(?!century)")
 _OPENS_LINE = re.compile(r"(?:^|\n)[ \t#*(-]{0,7}$")

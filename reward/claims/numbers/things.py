@@ -27,9 +27,7 @@ _PLURALS = frozenset(_TABLE["plurals"].split())
 _NO_THINGS = frozenset(
     [*_TABLE["none"].split(), *_TABLE["around"].split(), *TABLES["stop_words"]["en"].split()]
 )
-_CALENDAR = (Kind.DATE, Kind.YEAR, Kind.PERIOD, Kind.TIME)
 _MEASURED = (Kind.QUANTITY, Kind.DURATION, Kind.MONEY)
-_REACH = 300  # most characters of a sentence on each side of a number
 _MOST_WORDS = 3  # of a thing: "registered married couples"
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _DIGIT = re.compile(r"\d")
@@ -91,7 +89,7 @@ def is_other(question: str, number: Number, response: str, query: str) -> bool:
         query: What a response that is nothing but numbers answers: it names the thing then.
     """
     bare = _WORD.search(response[: number.start] + response[number.end :]) is None
-    if number.kind in _CALENDAR:
+    if number.is_calendar:
         asked = _events(question)
         stated = _events(query) if bare else _event_of(number, response)
         return bool(asked and stated) and asked.isdisjoint(stated)
@@ -154,7 +152,7 @@ def _thing(words: list[str], *, is_counted: bool) -> Thing | None:
 
 def stated_things(number: Number, text: str) -> list[Thing]:
     """What a count of a text is of: the thing behind it, and the one it is joined to ("a population of")."""
-    low, high = sentence_span(text, number.start, number.end, reach=_REACH)
+    low, high = sentence_span(text, number.start, number.end)
     named = [_behind(text[number.end : high]), *_before(text[low : number.start])]
     own = _words(text[number.start : number.end])  # "61 families" where the mention holds its things
     if own and own[-1] in _CLASSES:
@@ -179,10 +177,8 @@ def _before(before: str) -> list[Thing]:
     joined = _JOINED.search(before)
     if joined is None:
         return []
-    words = [
-        next_word if word in _GENERIC else word
-        for word, next_word in ((a.casefold(), b.casefold()) for a, b in _OF_NEXT.findall(before))
-    ]
+    pairs = (map(str.casefold, pair) for pair in _OF_NEXT.findall(before))
+    words = [of_what if word in _GENERIC else word for word, of_what in pairs]
     last = _LAST.search(before[: joined.start()] if not words else "")
     words += [last[1]] if last else []
     if not words and (heading := re.fullmatch(r"\W*([^\W\d_]+)\s?", before[: joined.start()])):
@@ -192,7 +188,7 @@ def _before(before: str) -> list[Thing]:
 
 def _event_of(number: Number, response: str) -> frozenset[str]:
     """The events of a date's sentence: those between the number before it and itself, or else behind it."""
-    low, high = sentence_span(response, number.start, number.end, reach=_REACH)
+    low, high = sentence_span(response, number.start, number.end)
     before = _DIGIT.split(response[low : number.start])[-1]
     is_first = _OPENS.fullmatch(response[low : number.start]) is not None
     return _events(response[number.end : high]) if is_first else _events(before)

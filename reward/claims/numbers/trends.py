@@ -7,10 +7,10 @@ things that are compared either may be the subject, so that "A is 5 cm taller" a
 both be true. Profit and loss are of money only, as a seat that one party lost another one gained.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from enum import StrEnum
+from itertools import permutations
 
 from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.vocabulary import TABLES, by_word
@@ -40,17 +40,12 @@ class Trend(StrEnum):
     NONE = ""
 
 
-_MOVES = (
-    *(Trend.RISE_BY, Trend.RISE_TO, Trend.RISE_FROM),
-    *(Trend.FALL_BY, Trend.FALL_TO, Trend.FALL_FROM),
+_ONE_OF = (  # of each row no number can be two
+    (Trend.RISE_BY, Trend.RISE_TO, Trend.RISE_FROM, Trend.FALL_BY, Trend.FALL_TO, Trend.FALL_FROM),
+    *((Trend.PROFIT, Trend.LOSS), (Trend.ABOVE, Trend.BELOW), (Trend.BEFORE, Trend.AFTER)),
+    *((Trend.BIRTH, Trend.DEATH), (Trend.EARLY, Trend.MID, Trend.LATE)),
 )
-_PARTS = (Trend.EARLY, Trend.MID, Trend.LATE)
-_OPPOSED = frozenset((a, b) for of_one in (_MOVES, _PARTS) for a in of_one for b in of_one if a is not b) | {
-    *((Trend.PROFIT, Trend.LOSS), (Trend.LOSS, Trend.PROFIT)),
-    *((Trend.ABOVE, Trend.BELOW), (Trend.BELOW, Trend.ABOVE)),
-    *((Trend.BEFORE, Trend.AFTER), (Trend.AFTER, Trend.BEFORE)),
-    *((Trend.BIRTH, Trend.DEATH), (Trend.DEATH, Trend.BIRTH)),
-}
+_OPPOSED = frozenset(pair for row in _ONE_OF for pair in permutations(row, 2))
 _DOWN = (Trend.FALL_BY, Trend.LOSS)
 _SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
@@ -147,12 +142,10 @@ def trend_of(text: str, number: Number) -> Trend:
     if change and is_gained:
         return Trend(change)
     if before.endswith("to ") and (span := _FROM_TO.search(before)):
-        move = next(filter(None, map(_move, reversed(span[1].lower().split()))), "")
-        return Trend(f"{move} to") if move else Trend.NONE
+        return _trend(_last_move(span[1].lower().split()), "to")
     if _last_word(before) in _LAST_WORDS or before.endswith("ly "):
-        words = [word.lower() for word in _WORD.findall(_CLAUSE_END.split(before)[-1])]
         is_money = number.kind is Kind.MONEY or _MONEY.match(text, number.end) is not None
-        if trend := _said_before(words, number.kind, is_money=is_money):
+        if trend := _said_before(_words_of_clause(before), number.kind, is_money=is_money):
             return trend
     if plan := _TO_PLAN.match(text, number.end):
         return Trend.RISE_BY if plan["above"] else Trend.FALL_BY
@@ -182,11 +175,8 @@ def _life_event(text: str, number: Number) -> Trend:
     if number.form is not Form.EXACT:
         return Trend.NONE
     before = text[max(0, number.start - _CLAUSE) : number.start]
-    said = {
-        _LIFE_EVENTS[word]
-        for word in map(str.lower, _WORD.findall(_LIFE_END.split(before)[-1]))
-        if word in _LIFE_EVENTS
-    }
+    words = map(str.lower, _WORD.findall(_LIFE_END.split(before)[-1]))
+    said = {_LIFE_EVENTS[word] for word in words if word in _LIFE_EVENTS}
     if said:
         return Trend(said.pop()) if len(said) == 1 else Trend.NONE
     opened = _OPENED.search(before)
@@ -211,13 +201,11 @@ def from_to(text: str, number: Number) -> Number:
     is_span = number.form is Form.RANGE and number.kind in _KINDS and len(number.parts) == 2
     if not is_span or not text.startswith(("from ", "From "), number.start):
         return number
-    words = _WORD.findall(_CLAUSE_END.split(text[max(0, number.start - _REACH) : number.start])[-1])
-    move = next(filter(None, (_move(word.lower()) for word in reversed(words[-2:]))), "")
-    if not move:
-        return number
-    trends = (f"{move} from", f"{move} to")
-    parts = (changed(one, trend=Trend(said)) for one, said in zip(number.parts, trends, strict=True))
-    return changed(number, parts=tuple(parts))
+    words = _words_of_clause(text[max(0, number.start - _REACH) : number.start])
+    move = _last_move(words[-2:])
+    first, last = number.parts
+    parts = (changed(first, trend=_trend(move, "from")), changed(last, trend=_trend(move, "to")))
+    return changed(number, parts=parts) if move else number
 
 
 def _side_of_date(text: str, number: Number) -> Trend:
@@ -262,14 +250,14 @@ def _said_before(words: list[str], kind: Kind, *, is_money: bool) -> Trend:
     if not words:
         return Trend.NONE
     if words[-1] == "from":
-        move = next(filter(None, map(_move, reversed(words[-3:-1]))), "")
-        return Trend(f"{move} from") if move else Trend.NONE
+        return _trend(_last_move(words[-3:-1]), "from")
     is_side = words[-1] in _SIDES and (is_moved or len(words) == 1 or words[-2] in _BEFORE_SIDES or is_share)
     is_side = is_side and (len(words) == 1 or words[-2] not in _NO_MOVES)
-    if move := _INTRANSITIVE.get(words[-1]) or (_SIDES[words[-1]] if is_side else ""):
-        return Trend(f"{move} {'to' if is_to else 'by'}")
-    if is_moved and (moved := next(filter(None, map(_MOVING.get, words[-_MOST_MOVED:])), None)):
-        return Trend(f"{moved} {'to' if is_to else 'by'}")
+    move = _INTRANSITIVE.get(words[-1]) or (_SIDES[words[-1]] if is_side else "")
+    if not move and is_moved:
+        move = next(filter(None, map(_MOVING.get, words[-_MOST_MOVED:])), "")
+    if move:
+        return _trend(move, "to" if is_to else "by")
     if words[-1] not in _JOINING:
         return Trend.NONE
     for word in reversed(words[-_MOST_BETWEEN - 2 : -1]):
@@ -280,9 +268,20 @@ def _said_before(words: list[str], kind: Kind, *, is_money: bool) -> Trend:
     return Trend.NONE
 
 
-def _move(word: str) -> str:
-    """ "rise" or "fall", as a verb or a place says it."""
-    return _INTRANSITIVE.get(word) or _MOVING.get(word) or _SIDES.get(word, "")
+def _words_of_clause(before: str) -> list[str]:
+    """The words, in small letters, of the clause that ends there."""
+    return [word.lower() for word in _WORD.findall(_CLAUSE_END.split(before)[-1])]
+
+
+def _last_move(words: Sequence[str]) -> str:
+    """ "rise" or "fall", as the last of some words that is such a verb or side says it; empty for neither."""
+    moves = (_INTRANSITIVE.get(word) or _MOVING.get(word) or _SIDES.get(word) for word in reversed(words))
+    return next(filter(None, moves), "")
+
+
+def _trend(move: str, amount: str) -> Trend:
+    """A rise or a fall "by", "to" or "from" an amount."""
+    return Trend(f"{move} {amount}") if move else Trend.NONE
 
 
 def _said_behind(text: str, number: Number) -> Trend:
@@ -300,9 +299,8 @@ def _said_behind(text: str, number: Number) -> Trend:
             return Trend(word)
         if word in _SIDES:
             is_change = _THAN_BEFORE.match(text, end) or not text.startswith(_NO_SIDE, end)
-            return Trend(f"{_SIDES[word]} by") if is_change else Trend.NONE
+            return _trend(_SIDES[word] if is_change else "", "by")
         if word not in _ADJECTIVES:
-            change = _CHANGES.get(word)
             balance = _BALANCES.get(word, "") if number.kind is Kind.MONEY else ""
-            return Trend(f"{change} by") if change else Trend(balance)
+            return _trend(_CHANGES.get(word, ""), "by") or Trend(balance)
     return Trend.NONE

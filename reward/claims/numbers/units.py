@@ -6,14 +6,12 @@ differ from another unit's in case only (mW and MW, Gb and GB), and single lette
 all others in any case.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reward.claims.numbers.vocabulary import SPACE, TABLES, by_word, either
+from reward.claims.numbers.vocabulary import END, SPACE, TABLES, by_word, either
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,7 @@ def _spellings(written: str) -> set[str]:
     datives = {w + "n" for w in words if w.endswith(("meter", "liter"))}
     for usual, others in _OTHER_SPELLINGS.items():
         words |= {w.replace(usual, other) for w in words for other in others}
-    words |= datives
-    return words
+    return words | datives
 
 
 def _unit_of(name: str, dimension: str, written: str) -> Unit:
@@ -57,19 +54,17 @@ _HYPHENATED = {"fold": "times", "time": "times"}  # "three-fold", "a three-time 
 _SPACED = frozenset({"s", "K"})  # "90s" is a decade, "5K" are thousands
 _PHRASES = {w for w in _EXACT if " " in w or "-" in w}
 _PHRASE_STARTS = frozenset(re.split("[ -]", w)[0].casefold() for w in _PHRASES)
-_PHRASE = re.compile(either(_PHRASES).replace(SPACE, rf"\.?{SPACE}") + r"(?![^\W_])", re.IGNORECASE)
+_PHRASE = re.compile(either(_PHRASES).replace(SPACE, rf"\.?{SPACE}") + rf"{END}", re.IGNORECASE)
 _IDEOGRAMS = re.compile(either(w for w in _EXACT if w[0] >= "\u3400"))
 _WORD = r"[^\W\d_]{1,20}(?:[²³]|\^?[23](?![\d,.]))?"
-_FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF](?![^\W_])|[°℃℉]|{_WORD}(?![^\W_]))")
+_FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF]{END}|[°℃℉]|{_WORD}{END})")
 _PER = re.compile(
-    rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>(?:(?:cubic|square){SPACE})?{_WORD})(?![^\W_])"
+    rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>(?:(?:cubic|square){SPACE})?{_WORD}){END}"
 )
 _NO_RATES = {"decibel", "degree", "times", *TABLES["units"]["temperature"]} | {n for n in UNITS if " * " in n}
-_RATES = frozenset(
-    {
-        *(("length", "time"), ("length", "volume"), ("data", "time"), ("mass", "mass"), ("mass", "volume")),
-        *(("volume", "time"), ("substance", "volume"), ("dose", "time")),
-    }
+_RATES = (  # that are written with "per"
+    *("length/time", "length/volume", "data/time", "mass/mass", "mass/volume", "volume/time"),
+    *("substance/volume", "dose/time"),
 )
 
 _MONEY = TABLES["money"]
@@ -86,7 +81,7 @@ _IDEOGRAPHIC = {w for w in _NAMES if w[0] >= "\u3400"}
 _SYMBOLS = {w for w in (*SIGNS, *_HUNDREDTHS) if not w[-1].isalnum() and not w.endswith(".")}
 _WORDS = {w for w in (*_CURRENCIES, *_HUNDREDTHS) if w[-1].isascii()} - _SYMBOLS - {"rs.", "fr."}
 _CURRENCY_BEHIND = re.compile(
-    rf"(?:{SPACE}?(?:{either(_SYMBOLS)})(?!{SPACE}?-?\d|{SPACE}?(?-i:US|CA|AU|NZ|GB|JP|CN)(?![^\W_]))"
+    rf"(?:{SPACE}?(?:{either(_SYMBOLS)})(?!{SPACE}?-?\d|{SPACE}?(?-i:US|CA|AU|NZ|GB|JP|CN){END})"
     rf"|{SPACE}?{either(_IDEOGRAPHIC)}"
     rf"|(?:{SPACE}|-)?{either(_WORDS)}(?![^\W_]|{SPACE}\d))",
     re.IGNORECASE,
@@ -106,10 +101,12 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
         spelt = " ".join(re.sub(rf"\.|{SPACE}", " ", phrase[0]).split())
         spelt_unit = _EXACT.get(spelt) or _ANY_CASE[spelt.casefold()]
         return _rate(spelt_unit, text, phrase.end()) or (spelt_unit, phrase.end())
+    is_capital = len(word) == 1 and word.isupper()
+    is_initial = is_capital and text[end : end + 1] in " ." and text[end + 1 : end + 2].isupper()
     unit = None
     if gap is None and word in _ATTACHED:
         unit = UNITS[_ATTACHED[word]]
-    elif not (gap is None and word in _SPACED) and not _is_initial(word, text, end):
+    elif not is_initial and not (gap is None and word in _SPACED):  # "14 W Figueroa St"
         unit = _known(word)
     if unit is None and gap == "-" and word in _HYPHENATED:
         unit = UNITS[_HYPHENATED[word]]
@@ -152,23 +149,17 @@ def _known(word: str) -> Unit | None:
     return _EXACT.get(word) or _ANY_CASE.get(word.casefold())
 
 
-def _is_initial(word: str, text: str, end: int) -> bool:
-    """Whether a capital belongs to the name behind it ("14 W Figueroa St")."""
-    is_capital = len(word) == 1 and word.isupper()
-    return is_capital and text[end : end + 1] in " ." and text[end + 1 : end + 2].isupper()
-
-
 def _rate(unit: Unit, text: str, at: int) -> tuple[Unit, int] | None:
     """A unit over another one: "miles per hour", "mg/dL"."""
     match = _PER.match(text, at)
     other = _known(match["unit"]) if match else None
     if match is None or other is None or {unit.name, other.name} & _NO_RATES:
         return None
-    if "per" in match[0] and (unit.dimension, other.dimension) not in _RATES:
+    name, dimension = f"{unit.name} / {other.name}", f"{unit.dimension}/{other.dimension}"
+    if "per" in match[0] and dimension not in _RATES:
         return None
-    name = f"{unit.name} / {other.name}"
     spelt = f"{unit.written}/{other.singular}"
-    return UNITS.get(name, Unit(name, f"{unit.dimension}/{other.dimension}", spelt, spelt)), match.end()
+    return UNITS.get(name, Unit(name, dimension, spelt, spelt)), match.end()
 
 
 def _ideogram(text: str, at: int) -> tuple[Unit, int] | None:

@@ -7,8 +7,6 @@ be about it and no question shows it. Left out is what is part of a word: a rais
 ("km²"), and a single ideograph among others ("一个"), as "one" alone is seldom a number.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -66,11 +64,8 @@ def unread_numerals(
             place += 1
         inside = place < len(found) and found[place].start <= run.start()
         start = max(run.start(), found[place].end) if inside else run.start()
-        if (
-            start < run.end()
-            and start not in skipped
-            and not _is_in_a_word(text, start, run.end(), words=words)
-        ):
+        is_numeral = start < run.end() and start not in skipped
+        if is_numeral and not _is_in_a_word(text, start, run.end(), words=words):
             numerals.append(identifier(text, start, run.end(), value=_value(text[start : run.end()])))
     return sorted([*numerals, *vague], key=lambda number: number.start)
 
@@ -85,7 +80,6 @@ def _numeral_characters() -> frozenset[str]:
 
 @cache
 def _numerals() -> re.Pattern[str]:
-    """Runs of them."""
     return re.compile(f"[{''.join(sorted(_numeral_characters()))}]+")
 
 

@@ -1,7 +1,5 @@
 """The words and signs of `vocabulary.toml`, loaded once, and patterns of them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter
@@ -10,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 SPACE = r"[ \t\u00a0\u2002-\u200a\u202f]"
+BEGIN = r"(?<![^\W_])"  # of a word: no letter and no digit is before it
+END = r"(?![^\W_])"  # of a word: none is behind it
 TABLES: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("vocabulary.toml").read_text(encoding="utf-8")
 )

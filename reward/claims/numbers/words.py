@@ -10,8 +10,6 @@ noun follows ("a third of", "a third party"). "a couple", "several" and "dozens"
 that stand as amounts are found by `amounts`.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 
@@ -19,41 +17,41 @@ from reward.claims.numbers import cardinal
 from reward.claims.numbers.cardinal import ORDINALS, PARTS, Cardinal, Run, WordNumber, of_a_scale, scaled_by
 from reward.claims.numbers.digits import fraction
 from reward.claims.numbers.units import unit_at
-from reward.claims.numbers.vocabulary import either
+from reward.claims.numbers.vocabulary import BEGIN, END, either
 
 _BEGIN = cardinal.NUMBER_WORDS - {"quarter", *cardinal.PLURAL_PARTS, *cardinal.OF_SCALE}
 FIRST_WORDS = frozenset(_BEGIN | {"quarter", "a", "an"})  # of `STARTS`
 STARTS = (
-    rf"{either(_BEGIN)}(?![^\W_])|quarter(?=[ ]of[ ](?:an[ ]hour|a[ ]{either(cardinal.SCALES)}))"
-    rf"|an?(?=[\x20\u00a0-]{either(cardinal.OF_SCALE | {*PARTS} - cardinal.PLURAL_PARTS)}(?![^\W_]))"
+    rf"{either(_BEGIN)}{END}|quarter(?=[ ]of[ ](?:an[ ]hour|a[ ]{either(cardinal.SCALES)}))"
+    rf"|an?(?=[\x20\u00a0-]{either(cardinal.OF_SCALE | {*PARTS} - cardinal.PLURAL_PARTS)}{END})"
 )
 _DETERMINER = re.compile(
-    r"(?<![^\W_])(?:the|an?|its|his|her|their|our|my|your|this|that|every|each)[ \u00a0]$", re.IGNORECASE
+    rf"{BEGIN}(?:the|an?|its|his|her|their|our|my|your|this|that|every|each)[ \u00a0]$", re.IGNORECASE
 )
 _ADVERB = re.compile(
-    r"[ \u00a0](?:time|times|thing|things|and|of all|few|hand|glance|sight|or|half|place)(?![^\W_])",
+    rf"[ \u00a0](?:time|times|thing|things|and|of all|few|hand|glance|sight|or|half|place){END}",
     re.IGNORECASE,
 )
 RANKED = re.compile(
-    r"(?<![^\W_])(?:came|comes?|coming|finish(?:ed|es|ing)?|placed|ranked|ranks)[ \u00a0]$", re.IGNORECASE
+    rf"{BEGIN}(?:came|comes?|coming|finish(?:ed|es|ing)?|placed|ranked|ranks)[ \u00a0]$", re.IGNORECASE
 )
 _PLACED = re.compile(
-    r"(?<![^\W_])(?:in|into|to|reach(?:ed|es|ing)?|takes?|took|taking|claim(?:ed|s)|secur(?:ed|es)|held|holds)"
+    rf"{BEGIN}(?:in|into|to|reach(?:ed|es|ing)?|takes?|took|taking|claim(?:ed|s)|secur(?:ed|es)|held|holds)"
     r"[ \u00a0]$",
     re.IGNORECASE,
 )
-_PLACE = re.compile(r"[ \u00a0-](?:place|spot|position)(?![^\W_])", re.IGNORECASE)
-_SUPERLATIVE = re.compile(r"[-\s](?:[^\W\d_]{3,}est|most|best|worst)(?![^\W_])")  # "second-largest"
-_NO_RANK = re.compile(r"[ \u00a0-](?:party|parties|world|person)(?![^\W_])", re.IGNORECASE)
+_PLACE = re.compile(rf"[ \u00a0-](?:place|spot|position){END}", re.IGNORECASE)
+_SUPERLATIVE = re.compile(rf"[-\s](?:[^\W\d_]{{3,}}est|most|best|worst){END}")  # "second-largest"
+_NO_RANK = re.compile(rf"[ \u00a0-](?:party|parties|world|person){END}", re.IGNORECASE)
 _RANK = re.compile(
     r",|[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b|more\b|less\b)[a-z]|-[a-z]", re.IGNORECASE
 )
 _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)|-)[a-z]", re.IGNORECASE)
-_BY = re.compile(r"(?<![^\W_])by[ ]$", re.IGNORECASE)
+_BY = re.compile(rf"{BEGIN}by[ ]$", re.IGNORECASE)
 _AFTER_QUARTERS = ("point", "points", "percentage", "percent", "mile", "inch", "hour", "century", "of")
 # Before a half that is a part of a match, a year or a page.
 _ONE_OF_TWO = re.compile(
-    r"(?<![^\W_])(?:first|second|third|other|latter|former|better|upper|lower|northern|southern|eastern|western"
+    rf"{BEGIN}(?:first|second|third|other|latter|former|better|upper|lower|northern|southern|eastern|western"
     r"|top|bottom|front|opening|closing|final|inner|outer|the|this|each|either|every|his|her|its|their|one|'s"
     r"|(?:the|its|his|her|their)[ ](?:left|right|back|last|early|late|near|far))[ -]$",
     re.IGNORECASE,
@@ -71,13 +69,11 @@ def words_at(text: str, at: int) -> WordNumber | None:
     if first == "half":
         return _half(run)
     if first == "quarter":
-        of_a_unit = run.word(1) == "of" and run.word(2) in ("a", "an")
-        part = (
-            WordNumber(fraction(1, 4), Decimal(0), run.end(3), weak=True, needs_unit=True)
-            if of_a_unit
-            else None
-        )
-        return of_a_scale(run, 1, fraction(1, 4), "quarter") or part
+        quarter = fraction(1, 4)
+        scaled = of_a_scale(run, 1, quarter, "quarter")
+        if scaled or run.word(1) != "of" or run.word(2) not in ("a", "an"):
+            return scaled
+        return WordNumber(quarter, Decimal(0), run.end(3), weak=True, needs_unit=True)
     if first in ("a", "an"):
         return _with_article(run)
     if first in ORDINALS or first in cardinal.SCALE_ORDINALS:
@@ -130,15 +126,9 @@ def _lone_ordinal(run: Run) -> WordNumber | None:
         return WordNumber(Decimal(10 ** cardinal.SCALE_ORDINALS[word]), Decimal(1), end, is_ordinal=True)
     if _NO_RANK.match(text, end):
         return None
-    ranking, window = (_PLACED if _PLACE.match(text, end) else RANKED), max(0, run.start - 12)
-    is_rank = _SUPERLATIVE.match(text, end) or ranking.search(text, window, run.start)
-    weak = (
-        not is_rank
-        and word in ("first", "second")
-        and not (
-            _DETERMINER.search(text, max(0, run.start - 6), run.start)
-            and _NOUN.match(text, end)
-            and not _ADVERB.match(text, end)
-        )
-    )
+    ranking = _PLACED if _PLACE.match(text, end) else RANKED
+    is_rank = _SUPERLATIVE.match(text, end) or ranking.search(text, max(0, run.start - 12), run.start)
+    is_noun = _NOUN.match(text, end) and not _ADVERB.match(text, end)
+    is_one_of_several = is_noun and _DETERMINER.search(text, max(0, run.start - 6), run.start)
+    weak = word in ("first", "second") and not (is_rank or is_one_of_several)
     return WordNumber(Decimal(ORDINALS[word]), Decimal(1), end, is_ordinal=True, weak=weak)

@@ -1,7 +1,5 @@
 """How a number is written, in one way: its canonical text."""
 
-from __future__ import annotations
-
 import calendar
 from decimal import Decimal
 from fractions import Fraction
@@ -55,9 +53,8 @@ def _written(number: Number, values: tuple[Decimal, ...]) -> str:
         return f"{text} {written_as(number.unit, singular=values[0] == 1)}"
     if kind is Kind.YEAR and values[0] < 0:
         return f"{text[1:]} BC"
-    return text + {Kind.PERCENT: "%", Kind.PERCENTAGE_POINT: "pp", Kind.ORDINAL: _ending(values[0])}.get(
-        kind, ""
-    )
+    endings = {Kind.PERCENT: "%", Kind.PERCENTAGE_POINT: "pp", Kind.ORDINAL: _ending(values[0])}
+    return text + endings.get(kind, "")
 
 
 def _plain(value: Decimal) -> str:
