@@ -6,8 +6,6 @@
 for `credit`, the folders of trainings on a world, and for `auditors`, what `march demo` measured.
 """
 
-from __future__ import annotations
-
 import argparse
 from importlib import import_module
 from pathlib import Path

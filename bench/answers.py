@@ -15,8 +15,6 @@ Questions with their answers and all paragraphs, for `march evaluate --benchmark
     python -m bench.answers FILE... > ROWS
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Iterator

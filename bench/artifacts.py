@@ -7,8 +7,6 @@ client, so the ratio says little about a network. Ours hashes the files, signs e
 verifies; a process of its own does it, whose peak memory is taken.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -9,8 +9,6 @@ number in the wrong place; `caught` is how many of the wrong answers that it acc
 with `audit.refute_by_lookup` has both in the model's verdict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -13,8 +13,6 @@ knows.
 Checker where those are each other's baseline (`rloo`).
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence

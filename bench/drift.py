@@ -7,8 +7,6 @@ instead: a look that ignores the looks before it, and the bare mean.
     python -m bench drift        writes results/drift.json
 """
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A result as data: every sample is kept, so that a ratio is taken between neighbours in time."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -12,8 +12,6 @@ once. `rows_per_cpu_s` is the rate of one core, also where others use the machin
 rows is timed by itself, too, on the signatures of the same rows.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -8,8 +8,6 @@ two slices: the resamples are those of `reward.offline.bootstrap` (same seed), a
     python -m bench promotion        writes results/promotion.json and docs/images/promotion-power.svg
 """
 
-from __future__ import annotations
-
 import random
 import time
 from dataclasses import dataclass

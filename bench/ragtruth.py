@@ -12,8 +12,6 @@ of `bench/rivals.py` that are installed. The official files, or any folder laid 
 figure, in which an answer with any mark is a hallucinated one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

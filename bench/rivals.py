@@ -9,8 +9,6 @@
 Each is asked as its documentation says, with the query's documents as its sources.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

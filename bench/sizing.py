@@ -7,8 +7,6 @@ tiny recipe does, each half with an empty prefix cache. `audit_over_rollout_s` i
 times; the tokens are means over all answers, a prompt counted once a request. docs/scaling.md uses both.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -13,8 +13,6 @@ of claims and with numbers alone.
 What people left unmarked is not always right, so a false alarm is at times the audit's find.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import time

@@ -5,8 +5,6 @@ step that the trainer spends in our code. Both audit each answer; joint training
 on. The first steps of a run are left out, in which kernels and caches are cold.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

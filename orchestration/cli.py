@@ -5,8 +5,6 @@ user can fix is one line on standard error and exit code 2; a training that stop
 `march --debug` (or MARCH_DEBUG=1) shows the traceback of either.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Files that are written by rename: a reader sees the old file or the new one, never a part."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

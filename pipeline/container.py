@@ -4,8 +4,6 @@ A group is bound by the groups around it as well, so each limit is the least of 
 group to the root. Inside a container the root that it sees is often its own group.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

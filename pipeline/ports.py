@@ -4,8 +4,6 @@ Between the two lie seconds of imports. A port that was only looked up may be gi
 server of the machine meanwhile; one that is held may not.
 """
 
-from __future__ import annotations
-
 import socket
 
 

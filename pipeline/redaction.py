@@ -1,7 +1,5 @@
 """What is recorded or shown holds no secret: messages are cut down to that, addresses are refused."""
 
-from __future__ import annotations
-
 import os
 import re
 from urllib.parse import unquote_plus, urlsplit

@@ -3,8 +3,6 @@
 Rows of a world are made when the run starts, and written like prepared ones.
 """
 
-from __future__ import annotations
-
 import random
 import shlex
 from collections.abc import Iterable

@@ -9,8 +9,6 @@ Items about one document share its difficulty, so documents are what is resample
 have, item by item. An item without a score is in no mean; it is counted.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

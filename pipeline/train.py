@@ -7,8 +7,6 @@ one folder, and the same command on the same folder resumes it: `run.json` says 
 how far it came, `result.json` (last) that it is done.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

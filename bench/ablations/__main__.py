@@ -1,7 +1,5 @@
 """Runs the cells that are not there yet, in the plan's order, until there is none or the time is over."""
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

@@ -4,8 +4,6 @@ What cells share is made once, under a digest: the start models and their measur
 measurement that is there is whole, because both are written by rename.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

@@ -6,8 +6,6 @@ where the interval includes 0. Nothing corrects for the number of comparisons: o
 expected to be decided.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, pstdev

@@ -1,7 +1,5 @@
 """`docs/ablations.md` and its plot, from the committed rows alone: no figure in them is written by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

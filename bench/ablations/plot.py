@@ -1,7 +1,5 @@
 """The differences with their intervals as one SVG: a row a comparison, on the claimed side of 0 or not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 A later line of the same seed replaces an earlier one. Failures are lines, too, with a reason and no figure.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

@@ -8,8 +8,6 @@ begin with the documents (documents_first.py); medians over the rounds. The firs
 `_long` with documents of 1,500 words. `BENCH_ROUNDS` makes it shorter.
 """
 
-from __future__ import annotations
-
 import os
 
 from bench.measure import write_result

@@ -8,8 +8,6 @@ equally many tokens, whatever the tiny policy would say to an order that it was 
 take turns within one run, the first one of a round alternating, each with an empty prefix cache.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -1,7 +1,5 @@
 """The token work of audits: recorded from the engine that the server asks, and given to that engine again."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

@@ -3,8 +3,6 @@
 Exit codes: 0 nothing failed (warnings may stand); 1 something failed; 2 for an option that cannot be used.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

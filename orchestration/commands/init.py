@@ -1,7 +1,5 @@
 """`march init`: a folder with a job, a recipe, gates and benchmark rows of one's own, which runs as it is."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -4,8 +4,6 @@ RUN is a run folder, finished or not. Without options it prints the figures of t
 chooses answers, those answers; with --html it writes a page of them.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Options that several commands have, each with its help."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated

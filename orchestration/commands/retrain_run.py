@@ -1,7 +1,5 @@
 """What `march retrain` does: the loop at once, or if a trigger has come; its dry run, its end, its logs."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """`march schedule`: a timer. `march status`: retrainings, triggers, who is champion, what waits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

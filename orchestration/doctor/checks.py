@@ -1,7 +1,5 @@
 """Which checks there are; one that crashes is one failed finding, and the others go on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 

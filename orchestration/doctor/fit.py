@@ -4,8 +4,6 @@ The estimate is made again for the memory of the GPUs that are really there, of 
 fraction. It was never measured on a GPU, so what just fits is reported as a warning.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

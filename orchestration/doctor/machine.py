@@ -4,8 +4,6 @@ torch alone knows whether this driver runs what it was built for. It is asked in
 its import takes seconds and its start a context on each GPU.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

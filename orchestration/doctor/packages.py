@@ -1,7 +1,5 @@
 """The packages whose versions are pinned, by their metadata: none of them is imported."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What the doctor says: findings, the report that they make, and its tables in a terminal."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 

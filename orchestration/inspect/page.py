@@ -4,8 +4,6 @@ It is made of the parts of the audit's page (`reward/offline/page.py`) and as sa
 a large run only, and says how many answers it leaves out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ read; one that it names must be there and whole. A light `Entry` of every answer
 count; whole answers are read for those that are shown.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

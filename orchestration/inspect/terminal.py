@@ -1,7 +1,5 @@
 """What `march inspect` shows in a terminal: the run by steps, and single answers with their claims."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

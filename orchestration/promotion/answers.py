@@ -8,8 +8,6 @@ bounds, each shown by a 95% interval by document.
 A bound on a ratio r of two means is one on a difference: mean(candidate) - r * mean(champion) >= 0.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from statistics import fmean

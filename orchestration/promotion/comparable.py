@@ -1,7 +1,5 @@
 """Gates on the comparison itself: these weights, one yardstick, little missing, a known judge."""
 
-from __future__ import annotations
-
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import (
     Contest,

@@ -1,7 +1,5 @@
 """All gates of a contest, pure: two evaluations and a policy in, a report out; what breaks is closed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from orchestration.promotion.answers import answers_gate, first_answers_gate

@@ -3,8 +3,6 @@
 Bounds are in the units of the scores, which lie in [0, 1]: a margin of 0.1 is ten points.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Self
 

@@ -13,8 +13,6 @@ With few differing items a bootstrap's bound is too bold (four items better and 
 `min_changed` documents must differ; the simulation of docs/promotion.md has both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import NormalDist
 

@@ -1,7 +1,5 @@
 """What the gates look at: two whole evaluations; and what they say: only what passed is promoted."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ decision with its evaluations, and the versions that the last state names.
 Who may move the pointer may decide: a bucket's policy says who (docs/promotion.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass

@@ -6,8 +6,6 @@
 It is logged once, when all figures are there: `mlflow.json` in the evaluation's folder says where.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

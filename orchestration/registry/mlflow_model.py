@@ -9,8 +9,6 @@ MLflow writes these files from their descriptions alone: neither weights nor tra
 is written last, so a client that finds it finds the rest. Our own readers go by the manifest and read none.
 """
 
-from __future__ import annotations
-
 import tempfile
 from fnmatch import fnmatch
 from pathlib import Path

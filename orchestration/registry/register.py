@@ -4,8 +4,6 @@ Its digest is known from its manifest alone. By the reference of a lineage, the 
 weights that it made. The version's source is a folder of the store that any MLflow client loads.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from orchestration.registry.logged import StoredModel

@@ -1,7 +1,5 @@
 """How MLflow's server is spoken to: page by page, and its errors in one line."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Who is champion is decided in the artifact store (`chain.py`); MLflow shows it. 
 MLflow's clients load (`mlflow_model.py`); our own commands read the weights by the tag march.weights_uri.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What of the registry lies in the artifact store: evaluations, weights, and what gc must keep for it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A candidate before the gates: its version, both evaluations, the smoke test, all held together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib.util import find_spec
 

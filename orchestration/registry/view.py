@@ -1,7 +1,5 @@
 """What MLflow shows of decisions: aliases and tags, written after them and never read to decide anything."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

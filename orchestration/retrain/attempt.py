@@ -4,8 +4,6 @@ Progress and problem are lines of JSON behind a mark: in a pipe of the loop's, o
 which is all that comes back from there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

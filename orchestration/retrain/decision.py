@@ -4,8 +4,6 @@ A stage that was killed after it had done its work and before it said so finds w
 has the same digest, the same weights are the same version, and a decision carries the stage's key.
 """
 
-from __future__ import annotations
-
 from orchestration.promotion.records import GateState
 from orchestration.registry.chain import Action, Decision, State
 from orchestration.registry.decisions import Decisions, LostRaceError

@@ -3,8 +3,6 @@
 What they would refuse, `check_evaluation` refuses before anything is trained.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from orchestration.retrain.attempt import Attempt

@@ -1,7 +1,5 @@
 """What decides a retraining and each of its stages, as digests: files by content, not by their place."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Files that a job reads are looked for beside the job's own file; what it writes 
 under the folder that the command is started in.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -9,8 +9,6 @@ compare-and-set. Who is on the machine that holds it need not wait: the lock the
 A holder that cannot reach the store keeps its lease until it reads that somebody else has taken it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import logging

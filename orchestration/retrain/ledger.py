@@ -4,8 +4,6 @@ Its tags hold the record and its stages, its metrics what people look at. What i
 says (`results.py`); MLflow says how it came about, and has the attempts and costs that budgets count.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import platform

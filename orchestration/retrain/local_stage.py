@@ -1,7 +1,5 @@
 """A stage on this machine: a process of its own, its log, its progress, its end; and what a kill left."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -4,8 +4,6 @@ What ends it early is an error with a name; in each case the same command goes o
 inconclusive candidate is a finished retraining with that outcome; nothing but gates that passed promotes.
 """
 
-from __future__ import annotations
-
 import logging
 import platform
 import shutil

@@ -8,8 +8,6 @@ A question that fails or gets no answer stops nothing: it is asked again. Only w
 answered for `cluster.patience_s` does the attempt end; its job runs on, and the next attempt attaches to it.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

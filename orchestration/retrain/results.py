@@ -5,8 +5,6 @@
 A result is there, whole, or it is not. The pointer keeps it from gc, and with it all that it refers to.
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The loop removes it after each retraining that ended, where its job says so; `ma
 request. What registered versions, MLflow's runs, pointers and decisions name stays in any case.
 """
 
-from __future__ import annotations
-
 import logging
 import shutil
 from datetime import timedelta

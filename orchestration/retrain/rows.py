@@ -1,7 +1,5 @@
 """The prepare stage: rows of `march prepare`, or worlds of the tiny task, in the artifact store."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

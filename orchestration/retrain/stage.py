@@ -5,8 +5,6 @@ with 0; else it tells the problem, ends with 1 (another attempt may help) or 2 (
 and the loop that started it goes on. On a cluster the same command is a Ray Job.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

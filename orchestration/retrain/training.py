@@ -4,8 +4,6 @@ The run's folder stays where it is from one attempt to the next, so a killed tra
 whole checkpoint on the same machine; on another one it begins again.
 """
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Iterator

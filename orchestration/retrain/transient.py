@@ -4,8 +4,6 @@ Libraries are recognised by the names of their errors, so that none is loaded to
 from another one may pass if the other one may.
 """
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable, Iterator
 from typing import TypeVar

@@ -6,8 +6,6 @@ triggers:
   drift: {verdicts: ["audits/*.jsonl"], answers: ["answers/*.jsonl"], max_unfaithful: 0.05}
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A retraining before a person's eyes: a line for each change, the stages as a table, the outcome."""
 
-from __future__ import annotations
-
 import time
 
 from rich.box import SIMPLE_HEAD

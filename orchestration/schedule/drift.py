@@ -12,8 +12,6 @@ Which lines are settled is what the last retraining recorded: lines by file, for
 files that are appended to, and new files whose names come later (one a day), are read from where it was.
 """
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A trigger is settled by a command that began after it and ended well, whoever st
 attempt. Until then it stays due: a command that was killed settles nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

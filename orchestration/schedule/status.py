@@ -3,8 +3,6 @@
 Everything is read: what triggers watch, MLflow, the registry. What cannot be read is named beside the rest.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ cron. Its figures, at /metrics, are those of the commands' reports. Their label 
 has a label `job` of its own, which would hide it.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

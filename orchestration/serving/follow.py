@@ -9,8 +9,6 @@ The registry is asked, and weights are fetched, in a thread: what fails or hangs
 version, and nothing else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

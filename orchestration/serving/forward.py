@@ -4,8 +4,6 @@ A new connection goes to the present target and stays with it until it ends. Not
 streams, keys and metrics pass as they are. Where no target answers, the client gets 503.
 """
 
-from __future__ import annotations
-
 import asyncio
 from asyncio import StreamReader, StreamWriter
 from collections import Counter

@@ -1,7 +1,5 @@
 """Options of the command line and keys of a job as typed settings; files that a settings file names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Options of `march audit` as a typed job."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence

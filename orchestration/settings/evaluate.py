@@ -1,7 +1,5 @@
 """Options of `march evaluate`, and `evaluation` of a retraining's job, as a typed job."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """`--model` and its companions as the settings of a sampler."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from urllib.parse import urlsplit

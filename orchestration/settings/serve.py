@@ -1,7 +1,5 @@
 """The options of `march serve` as the server's settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

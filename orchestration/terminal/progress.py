@@ -3,8 +3,6 @@
 A terminal gets a bar; anything else (a log, a CI job) gets one line every ten seconds.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -5,8 +5,6 @@ s3://BUCKET/PREFIX/manifests/sha256/ab/abcd...        the address of a manifest,
 file:///FOLDER/manifests/sha256/ab/abcd...            the same in a folder
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -1,7 +1,5 @@
 """Where things are in a store: keys, and the digests and names that may stand in them."""
 
-from __future__ import annotations
-
 import re
 
 OBJECTS, MANIFESTS, POINTERS = "objects/", "manifests/", "pointers/"

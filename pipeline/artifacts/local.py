@@ -1,7 +1,5 @@
 """A store in a local folder: files appear by rename or link, pointers move under a lock."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """What belongs together: files by content, other manifests, a record. Its name is its text's digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import PurePosixPath

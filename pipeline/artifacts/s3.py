@@ -4,8 +4,6 @@ Large files go and come in parts, several at once, in bounded memory. Every requ
 body, which any S3 server must check, so a part that arrives damaged is refused; it is then sent again.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Which store, and how it is spoken to. Credentials are never among the settings: boto3 has its own chain."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Literal, Self

@@ -5,8 +5,6 @@ compare-and-set, if one is wanted). A kill between any two leaves nothing that a
 same call again ends in the same digests.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The artifact store on a terminal."""
 
-from __future__ import annotations
-
 from rich.table import Table
 from rich.text import Text
 

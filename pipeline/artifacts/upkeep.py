@@ -9,8 +9,6 @@ The lineage of a kept model refers to that of its parent, and so on. Of such anc
 weights, rows and evaluations stay unless the caller says otherwise, and may be gone already.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator

@@ -22,8 +22,6 @@ drawn by a seed and put in any place among the relevant ones. None is of an abst
 the question itself has.
 """
 
-from __future__ import annotations
-
 import hashlib
 import heapq
 import random

@@ -3,8 +3,6 @@
 It is made from the manifest alone, so the same rows give the same card.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

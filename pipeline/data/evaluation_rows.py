@@ -20,8 +20,6 @@ FACTS Grounding, https://huggingface.co/datasets/google/FACTS-grounding-public, 
     Answer from the document only.,When did the mill open?,The mill opened in 1902.,"Answer from ..."
 """
 
-from __future__ import annotations
-
 from string import ascii_uppercase
 from typing import Annotated, ClassVar
 

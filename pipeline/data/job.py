@@ -5,8 +5,6 @@
 Only counts and digests of a row stay in memory; texts are in flight for a few batches a process.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import heapq

@@ -12,8 +12,6 @@ set (`musique_ans_v1.0_train.jsonl`) as in the full one:
 Rows of the full set that cannot be answered are rows like others: the documents then do not hold the answer.
 """
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from pipeline.data.rows import MultiHopRow

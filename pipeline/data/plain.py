@@ -9,8 +9,6 @@ the response; a document may be a text alone, and is then called by its place fr
 Licence: that of your data.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator

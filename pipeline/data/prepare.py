@@ -11,8 +11,6 @@ audited against. Rows are written in the order in which they are read, and are t
 of processes.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections import Counter

@@ -5,8 +5,6 @@ sources does not say which split a source is of, so it is taken from `response.j
 read the sources of the train split alone, since the others are what models are evaluated on.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path

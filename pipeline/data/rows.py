@@ -3,8 +3,6 @@
 No reference answer can reach a training row: a row turns into `RagQuery`, which has no place for one.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ has a digest that git itself knows; other projects publish none, and then the di
 kept beside it and held against later ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 

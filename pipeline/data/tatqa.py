@@ -13,8 +13,6 @@ The table is one document, a row a line with its cells between bars; the paragra
 Scales such as "in thousands" stand where the report has them, in the table or beside it.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

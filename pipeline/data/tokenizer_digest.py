@@ -5,8 +5,6 @@ are no better: saving a tokenizer writes its `tokenizer.json` again. So the voca
 count. Added tokens do not: training code adds some (for padding), which leaves prompts as long as before.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

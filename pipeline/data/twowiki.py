@@ -22,8 +22,6 @@ HotpotQA, https://hotpotqa.github.io, CC BY-SA 4.0; Yang et al. 2018. In the dis
 Sentences carry their own leading spaces and are joined as they stand.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from pydantic import Field

@@ -5,8 +5,6 @@ A list is read in windows, so that a file of any size takes the memory of its lo
 a whole list in one line, so a row's place also says which row it is.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -9,8 +9,6 @@ vLLM wants a process of its own, so whoever needs a figure starts this file and 
 that is done is a line "judged N" on stdout. Left out on purpose: greedy decoding, since training samples.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import itertools

@@ -4,8 +4,6 @@ Intervals are by scipy: Wilson's for a share of answers, the bootstrap for the r
 drawn, so questions and votes of one row are resampled together.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Colours are those of a style of matplotlib that most colour-blind people can tel
 of a panel is dashed. Diamonds are the held-out measurements before and after, with 95% intervals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

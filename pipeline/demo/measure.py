@@ -1,7 +1,5 @@
 """A measurement in a process of its own, with its progress; kept, and not repeated."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -7,8 +7,6 @@ world, whose errors were injected, and on real text more right answers, with an 
 are the first rows of the evaluation, the same before and after, and not chosen either.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

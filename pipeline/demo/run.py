@@ -6,8 +6,6 @@ demo is done. The same command resumes a demo that was interrupted; what is meas
 recipe of real text is the same, with a warm-up of the model before it (`start.py`, folder `warmup/`).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

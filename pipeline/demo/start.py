@@ -1,7 +1,5 @@
 """Where a demo's training starts: a checkpoint of the repository, or a real model, fetched and warmed up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.console import Console

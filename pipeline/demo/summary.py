@@ -1,7 +1,5 @@
 """`summary.json`: what a demo came to, for programs."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from pathlib import Path

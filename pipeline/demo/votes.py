@@ -4,8 +4,6 @@ A true claim that the voters support is a question that they answered right, so 
 what equals what; where no document answers, the right votes are "Cannot answer".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ From the model's `config.json` when it is a local folder, else from `published.y
 assumed: grouped-query attention, a gated MLP of three matrices, RMSNorm, no biases.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

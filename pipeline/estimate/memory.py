@@ -9,8 +9,6 @@ of packed rows OpenRLHF takes those of all tokens, prompts too, in 32 bits, and 
 all else; of others they are taken at the responses (`pipeline.training.response_logits`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from pipeline.estimate.dimensions import Dimensions

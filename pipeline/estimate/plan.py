@@ -1,7 +1,5 @@
 """An estimate of a whole run, out of its parts; and what one takes that runs on the CPU layer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pipeline.container import usable_memory

@@ -8,8 +8,6 @@ FLOPs; answers are written at its bandwidth, since each token reads all weights 
 values once (Pope et al. 2022, section 2). Means stand for all rows, also in attention's square.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

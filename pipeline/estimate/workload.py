@@ -1,7 +1,5 @@
 """What a run reads and writes: its rows, and the tokens of a PPO step by role."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pipeline.data.prepare import MANIFEST_FILE, Manifest

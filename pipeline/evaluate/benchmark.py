@@ -9,8 +9,6 @@ Everything here is pure: a benchmark reads files and values and knows no network
 A reply that cannot be read is no judgement: it is asked for again, then counted apart, and never guessed.
 """
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections import Counter

@@ -4,8 +4,6 @@ Only evaluations that asked alike are held against each other: with another judg
 the difference would be theirs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

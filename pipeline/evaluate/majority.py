@@ -8,8 +8,6 @@ An audit's verdicts are counted the same way. An answer without numbers takes no
 happens is a figure of its own, since saying nothing is the easiest way not to be refuted.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

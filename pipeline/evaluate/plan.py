@@ -4,8 +4,6 @@ The digest of a plan's part is the version of its Inspect task (`run.py`): what 
 or of other files is never taken for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -8,8 +8,6 @@ The paper's figures come from other judges, prompts and selections of items, so 
 their source (`PAPER` explains them), are not subtracted from ours, and have no common column with them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby

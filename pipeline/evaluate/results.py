@@ -4,8 +4,6 @@ OUT/BENCHMARK/items.jsonl    one item a line: its scores, its generations, their
 OUT/results.json             last: what was asked how, and every figure; an evaluation without it is not whole
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

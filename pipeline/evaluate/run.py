@@ -9,8 +9,6 @@ The model is let go before a judge is asked, so that both fit one GPU. Inspect r
 and tries again what failed; what was made with other settings or of other files is another task to it.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ it, and every later training waits for it for ever. So a run begins by removing 
 machine holds open.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """A recipe's threads and dtype on the CPUs of this machine."""
 
-from __future__ import annotations
-
 import os
 
 from pipeline.cpu import DTYPE_VARIABLE, speed

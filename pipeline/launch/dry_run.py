@@ -4,8 +4,6 @@ Reads the recipe, the rows' manifest if there is one, and the model's config.jso
 GPU, no network, no Ray and no weights.
 """
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import fields
 from pathlib import Path

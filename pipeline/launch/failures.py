@@ -1,7 +1,5 @@
 """What ended a worker: said in a few words, and whether another one may come through."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

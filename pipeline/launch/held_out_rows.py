@@ -1,7 +1,5 @@
 """The held-out rows of a run: made when it starts, and held against the rows that it trains on."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ Every argument here is one of OpenRLHF 0.11.2's own (`tests/test_recipes.py` par
 parser).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pipeline.launch.held_out_rows import held_out_file

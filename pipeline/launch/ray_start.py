@@ -7,8 +7,6 @@ Ray listens on all addresses of the machine, and whoever can join it can run any
 demands a token, which only this run's processes inherit.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import sys

@@ -5,8 +5,6 @@ So secrets go through Ray's own key-value store, which it does not show, and eac
 starts.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -5,8 +5,6 @@ They sample the run's own engines over Ray. The agents wait for one that is gone
 and again ends the run, with its last words.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

@@ -1,7 +1,5 @@
 """One command a run's folder, and the worker that does its work with a log of its own."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

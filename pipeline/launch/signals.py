@@ -1,7 +1,5 @@
 """Signals of whoever runs a command: a terminal, a scheduler, a container's runtime."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

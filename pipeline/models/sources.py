@@ -4,8 +4,6 @@ None is trusted for more than its bytes: of a hub come safetensors and texts, ne
 held against its published digest and only unpacked, never installed or imported.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -8,8 +8,6 @@ its weights good: the next step's answers are the first that tell (`pipeline.tra
 goes by that.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from enum import StrEnum

@@ -8,8 +8,6 @@ lost, or this process was killed before it noted it) has the same times, steps a
 stores in a database keep once. MLflow's own asynchronous logging has its queue in memory and loses it.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """What a person sees while a run trains: the phase, the steps, the time left and the figures."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from pathlib import Path

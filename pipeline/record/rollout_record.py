@@ -1,7 +1,5 @@
 """One answer of a training beside its tokens: verdict, turns to train on, and the truth where it is known."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from pipeline.settings.ppo import CheckerCredit

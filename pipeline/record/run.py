@@ -1,7 +1,5 @@
 """What a run is, as its `run.json` says, and what is said when it stopped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How a run goes, in MLflow's words, noted in its folder; `pipeline.record.mlflow_sender` sends it."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -6,8 +6,6 @@ step occurs twice. MLflow keeps the dropped points that it already had in a metr
 delete them); the last value of a step is the one that counts.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

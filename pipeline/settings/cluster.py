@@ -6,8 +6,6 @@ they cost. OpenRLHF's own dynamic batches are left out on purpose: they drop the
 (`tests/test_seams.py`); micro-batches by tokens are made by `pipeline.training.buffer`.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Literal, Self
 

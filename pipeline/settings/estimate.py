@@ -1,7 +1,5 @@
 """Every figure that an estimate assumes, named, with its source; `--set estimate.NAME=VALUE` overrides it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -3,8 +3,6 @@
 Which figure each guard follows, and how, is in `pipeline.training.guards`.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Self
 

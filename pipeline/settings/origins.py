@@ -1,7 +1,5 @@
 """Each setting of a recipe with where its value comes from, for `march recipe show`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

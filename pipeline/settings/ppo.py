@@ -3,8 +3,6 @@
 What they do to a batch is in `pipeline.training.advantages` and `pipeline.training.experience`.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Literal, Self
 

@@ -6,8 +6,6 @@ A recipe names what a run is made of, and a preset of defaults below its own key
 cross-field rule that OpenRLHF would silently break is checked here (`docs/decisions.md` says why).
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Literal, Self

@@ -1,7 +1,5 @@
 """What a run keeps of itself: checkpoints to resume from, rollouts, and its record in MLflow."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from reward.config import Settings

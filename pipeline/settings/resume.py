@@ -14,8 +14,6 @@ A run records all of its settings, so an upgrade of this package changes none of
 The user asks with `--set` and in files of their own; shipped recipes are defaults, but for their name.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy

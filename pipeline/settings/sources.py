@@ -1,7 +1,5 @@
 """Where a run's prompts, its held-out rows and its rewards come from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal, Self
 

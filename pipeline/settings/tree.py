@@ -6,8 +6,6 @@ that the merged tree names (`pipeline/settings/presets/`). `pipeline.settings.re
 unknown key is refused wherever it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path

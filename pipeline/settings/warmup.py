@@ -1,7 +1,5 @@
 """The settings of a warm-up; a part of a recipe, though a training does not read them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Self
 

@@ -1,7 +1,5 @@
 """The settings of the worlds, whose rows have known answers: the tiny one, and the one of real text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal, Self
 

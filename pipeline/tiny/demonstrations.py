@@ -5,8 +5,6 @@ and the completions have the form that `reward.roles.formats` reads. Pure: chanc
 that is passed in.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

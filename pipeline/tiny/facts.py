@@ -1,7 +1,5 @@
 """A fact of the tiny world and its sentence, in both directions: written out, and read back from any text."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -12,8 +12,6 @@ Kolter, 2023, https://arxiv.org/abs/2305.09828):
 Nothing is frozen; training is free to undo all of it.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM

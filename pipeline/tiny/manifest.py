@@ -3,8 +3,6 @@
 The manifest comes last: a folder without one, or with files that are not the manifest's, is no checkpoint.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import Field, JsonValue

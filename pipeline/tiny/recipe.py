@@ -5,8 +5,6 @@ trains on demonstrations with chosen errors: the Solver grows careless after its
 near-duplicate's number.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -8,8 +8,6 @@ The first solves the task; the second injects chosen errors, since a start witho
 `python -m pipeline.demo.evaluate DIR OUT` measures what came of it.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

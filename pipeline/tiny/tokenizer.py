@@ -7,8 +7,6 @@ for each of its verbs of several words. In such a world the space before a tag's
 so that a name is copied into a bracket as its sentence writes it.
 """
 
-from __future__ import annotations
-
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 

@@ -5,8 +5,6 @@ on the clock. The language-model head runs only where a completion token is pred
 positions.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass

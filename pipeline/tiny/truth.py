@@ -4,8 +4,6 @@ It is for monitoring only and never a reward: the point of the method is to lear
 right if and only if the documents hold nothing that is asked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pipeline.settings.worlds import PLAIN_WORLD, WorldSettings

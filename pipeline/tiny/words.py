@@ -7,8 +7,6 @@ A verb decides the kind of its fact: how many of something (a number), which per
 date). The tokenizer has one token for each word and for each verb, however many words the verb has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args

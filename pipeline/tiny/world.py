@@ -8,8 +8,6 @@ person or a day, and then no event has a month or a city, so that every name and
 too. `unanswerable_share` adds queries whose asked facts are in no document.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import zlib

@@ -6,8 +6,6 @@ audit would raise the baseline of its group. Here such rows are in no mean, no d
 them the figures are OpenRLHF's own (`tests/test_advantages.py` holds one against the other).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

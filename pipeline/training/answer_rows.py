@@ -2,8 +2,6 @@
 those of the other roles' turns, and fillers in place of turns that are not there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from pipeline.record.rollout_record import RolloutRecord

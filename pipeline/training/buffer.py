@@ -7,8 +7,6 @@ get the setting that batches are dynamic, and this buffer says which rows are in
 step of all.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

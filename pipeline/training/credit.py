@@ -6,8 +6,6 @@ supported answer is. With `checker_reward: each_answer` so are the numbered answ
 its own votes. `pipeline.training.advantages.spared` makes advantages of it, docs/presets.md says why.
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """OpenRLHF's critic, whose micro-batches are by tokens, too (`pipeline.training.buffer`)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ OpenRLHF has vLLM give log-probabilities of the distribution that was sampled, t
 needs them always: at any temperature but 1, vLLM's own default says something else.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any

@@ -21,8 +21,6 @@ Four rules keep this sound:
   than the turn's advantage (`pipeline.training.advantages.spared`), and nothing else changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -9,8 +9,6 @@ ended. `pipeline.training.trainer` acts on it. A step without a guard's figure (
 counts neither for nor against it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -17,8 +17,6 @@ nobody knows what is right, of those that are supported.
 nothing of better or worse. The audit is the run's own, by the policy of now; the truth does not learn along.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ step.
 The reference is the policy without its adapters (`UnadaptedPolicy`), so no second model is loaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from types import SimpleNamespace

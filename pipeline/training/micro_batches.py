@@ -8,8 +8,6 @@ Each rank gets as many micro-batches as the others, since sharded models compute
 of rows gets fillers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any

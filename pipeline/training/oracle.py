@@ -5,8 +5,6 @@ Checker that invents the evidence, answers without claims) looks fine in it. Wha
 reward is the best one while the answer is wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -8,8 +8,6 @@ With LoRA the engines and the saved model get weights with the adapter in them (
 the policy without its adapters is the reference.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -6,8 +6,6 @@ all engines have started, half a minute later on a CPU and minutes later with a 
 nothing meanwhile, so another process's connection may get the port, and the run ends with EADDRINUSE.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

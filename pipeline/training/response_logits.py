@@ -6,8 +6,6 @@ positions that the head is applied to, so rows are moved to the right end of the
 response decides. Log-probabilities are moved back. Not with packing, where all rows are one sequence.
 """
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

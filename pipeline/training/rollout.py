@@ -8,8 +8,6 @@ sleeps and no weight changes before all answers are there. An audit that failed 
 masked there and never becomes a number here.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import time

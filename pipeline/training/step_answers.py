@@ -4,8 +4,6 @@ for saying less, and which answers are too old.
 `samples` are a step's answers, as `pipeline.training.experience.MarchSamplesGenerator` makes them.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from statistics import median_low

@@ -6,8 +6,6 @@ audits fail, logs the step, marks checkpoints complete, and lets the guards end 
 (`pipeline.training.watch`). `pipeline.launch.worker` puts it in the place of OpenRLHF's.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

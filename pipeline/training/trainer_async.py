@@ -8,8 +8,6 @@ answer and its audit are of one weights version. A checkpoint has the state of t
 trained last; batches that were answered ahead are answered again after a kill.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import ray

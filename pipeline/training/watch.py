@@ -4,8 +4,6 @@ The trainer calls it before a step's update (`begin`), when the step's figures a
 they and the checkpoint are on disk (`act`). All judgement is in `pipeline.training.guards`, which is pure.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ loss mask to the model, so the mask of the micro-batch in hand is kept where the
 of an update are cut again by length, so that a short demonstration is not padded to a long one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -13,8 +13,6 @@ is true. Wordings vary, so that the policy that learns them still has something 
 is sure of every word gives reinforcement no contrast. Pure: chance comes from the generator that is given.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator, Sequence

@@ -7,8 +7,6 @@ that OpenRLHF has no template to apply. What is longer than `warmup.max_tokens` 
 silently cut the completion.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

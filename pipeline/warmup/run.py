@@ -11,8 +11,6 @@ As in `pipeline.train` there are two processes: this one checks, prepares and sh
 starts: `march train RECIPE --set model=RUN/model`.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

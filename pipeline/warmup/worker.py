@@ -4,8 +4,6 @@ Run by `march warmup` as `python -m pipeline.warmup.worker RUN`. Where a CPU mul
 (AVX512-BF16, AMX) the passes compute in it (`pipeline.cpu`); weights and optimizer stay in 32 bits.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

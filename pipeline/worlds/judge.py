@@ -13,8 +13,6 @@ Names that the query gives are no values of an answer. Other names that the subj
 British film") change nothing where the query asks for no name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ yes               Yes, they came.                                       yes: no 
 no                There is no mention of it.                            no: an abstention
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

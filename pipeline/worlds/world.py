@@ -7,8 +7,6 @@
 The truth is for demonstrations, for monitoring and for measuring. It is never a reward.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol

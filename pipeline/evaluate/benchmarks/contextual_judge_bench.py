@@ -5,8 +5,6 @@ response first and second. As by the official `compute_acc`, consistent accuracy
 was chosen both times (chance is 25%), consistency that both times the same one was.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

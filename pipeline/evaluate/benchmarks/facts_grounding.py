@@ -4,8 +4,6 @@ The judge labels each sentence: accurate if all are `supported` or `no_rad`. It 
 response does what was requested: with Major Issue(s) it is ineligible and not factual, as in the report.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal

@@ -6,8 +6,6 @@ the same source with what people marked in them, and the answer. What differs fr
 docs/evaluation-benchmarks.md.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

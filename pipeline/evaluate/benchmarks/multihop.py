@@ -12,8 +12,6 @@ reference; beside its accuracy are exact match and F1 as the official scripts ha
 All three normalise alike, so that "3.5" equals "35" and "5%" equals "$5": they decide nothing.
 """
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

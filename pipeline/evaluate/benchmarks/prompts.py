@@ -6,8 +6,6 @@ the roles' prompts (reward/roles/prompts.py): in a sandbox, an unknown variable 
 like a special token is broken up, whoever wrote it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

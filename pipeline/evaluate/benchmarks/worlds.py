@@ -14,8 +14,6 @@ where no document answers, an abstention is right (`pipeline.worlds.known`).
     {"id": "2", "query": "Who sang?", "documents": ["50 people came."], "unanswerable": true}
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar

@@ -6,8 +6,6 @@ has the relation's own cue beside the object: "born ... in Lima", "directed by S
 same cues with a pattern in place of the object, on a paragraph's opening, where the subject is not in doubt.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

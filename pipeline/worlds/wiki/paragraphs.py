@@ -4,8 +4,6 @@ The data set's texts have lost some spaces around brackets and quotation marks (
 are put back, since a model would otherwise have to copy what nobody writes.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A wording of an answer that begins with a subject keeps two facts in one sentenc
 `{o}` the value. The first question of a relation is the one that a Proposer asks.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ The splits share no paragraph, no subject and no fact. A row of the training spl
 that name, is in the held-out split is left out, and held-out paragraphs are no distractors of it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

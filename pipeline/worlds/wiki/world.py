@@ -1,7 +1,5 @@
 """The world of real text: its rows, in splits and parts, and how many there are."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property

@@ -4,8 +4,6 @@ A direction is a claim only then, as most in small letters tell little. "Ash is 
 south of Ash" are both true, so the side of something is none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 
