@@ -323,3 +323,21 @@ def test_the_actor_hands_unknown_arguments_to_its_model_and_labels_of_all_tokens
     assert "log_probs[:, -action_mask.shape[1] :] * action_mask.float()" in source
     step = inspect.getsource(ppo_actor.ActorPPOTrainer.training_step)
     assert "output.entropy[:, -experience.action_mask.shape[1] :]" in step  # the one use of the output
+
+
+@pytest.mark.parametrize(
+    ("reasons", "advice"),
+    [
+        (["proposer_malformed"] * 40 + ["timeout"] * 8, "a new run from a model that `march warmup` taught"),
+        (["proposer_malformed"] * 8 + ["timeout"] * 40, "fix the reward server, then run the same command"),
+    ],
+)
+def test_a_step_without_rewards_says_whose_fault_it_is(reasons: list[str], advice: str) -> None:
+    from pipeline.training.trainer import TooManyUnscoredError, refuse_unscored
+
+    refuse_unscored(reasons[:32], total=64, limit=0.5)
+    with pytest.raises(
+        TooManyUnscoredError, match=r"48 of 64 answers .* over guards.max_unscored_rate 0.5"
+    ) as refused:
+        refuse_unscored(reasons, total=64, limit=0.5)
+    assert advice in str(refused.value)

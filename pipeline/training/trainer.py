@@ -27,9 +27,15 @@ from pipeline.training.lora import UnadaptedPolicy
 from pipeline.training.step_answers import mask_stale, refuse_less, share_turns, staleness
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.training.watch import Watch
+from reward.judging.vote import Reason
 from reward.types import Outcome, RagQuery
 
 STALE = "stale"  # beside the reasons of verdicts without a reward
+# Why an answer has no reward where the policy itself plays Proposer and Checker badly.
+_UNTAUGHT = (
+    *(Reason.PROPOSER_MALFORMED, Reason.TOO_FEW_CLAIMS, Reason.TOO_MANY_CLAIMS),
+    *(Reason.TOO_FEW_VALID_VOTES, Reason.RESPONSE_TOO_LONG),
+)
 
 # The class that was written, and not Ray's `modified_class` over it: for tracing, Ray puts copies of all
 # methods into that, those of `BasePPOTrainer` too, and they would come before ours.
@@ -203,7 +209,14 @@ def refuse_unscored(reasons: list[str], *, total: int, limit: float) -> None:
     """Raises `TooManyUnscoredError` when more than `limit` of a step's answers have no reward."""
     if len(reasons) > limit * total:
         counts = ", ".join(f"{reasons.count(reason)} {reason}" for reason in sorted(set(reasons)))
+        is_untaught = sum(reason in _UNTAUGHT for reason in reasons) > len(reasons) / 2
+        advice = (
+            "the policy does not write the roles' formats: start a new run from a model that `march warmup` "
+            "taught them, with more demonstrations and this recipe's prompts"
+            if is_untaught
+            else "fix the reward server, then run the same command to resume"
+        )
         raise TooManyUnscoredError(
             f"{len(reasons)} of {total} answers of the step have no reward ({counts}), over "
-            f"guards.max_unscored_rate {limit}; fix the reward server, then run the same command to resume"
+            f"guards.max_unscored_rate {limit}; {advice}"
         )
