@@ -78,6 +78,10 @@ async def audit(
 
     Raises:
         ValueError: the prompts cannot be loaded.
+
+    Example:
+        query = RagQuery(id="1", query="How many came?", documents=(Document(id="a", text="50 came."),))
+        verdict = asyncio.run(audit(query, "60 people came.")).verdict  # REFUTED
     """
     if sampler is None:
         return AuditResult(verdict=audit_by_lookup(query, response, config))

@@ -104,7 +104,13 @@ class HeldOut:
 def held_out_metrics(
     outcomes: Sequence[Outcome], rights: Sequence[bool | None], *, max_unscored_rate: float
 ) -> dict[str, float]:
-    """Figures of one look, from what the audits say of each answer and whether it is right."""
+    """Figures of one look.
+
+    Args:
+        outcomes: (N,) what the audits say.
+        rights: (N,) whether each answer is right; None where nobody knows.
+        max_unscored_rate: Above it there is no score.
+    """
     pairs = list(zip(outcomes, rights, strict=True))
     scored = [(outcome, right) for outcome, right in pairs if outcome is not Outcome.UNSCORED]
     unscored_rate = 1 - len(scored) / len(pairs)

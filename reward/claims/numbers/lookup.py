@@ -98,9 +98,8 @@ class NumberLookup:
         if claimed.kind is Kind.RATIO and len(claimed.parts) == _SIDES:
             return self._find_sides(claimed, context)
         if claimed.parts and not claimed.is_bound:  # a range is there when each of its numbers is
-            parts = [
-                part for part in claimed.parts if part.value or not part.dimension
-            ]  # "from 0 to 100 km/h"
+            # A document seldom writes the zero of "from 0 to 100 km/h"; the other end is never zero.
+            parts = [part for part in claimed.parts if part.value or not part.dimension]
             found = [self.find(part, context=context) for part in parts]
             return found[0] if all(found) else None
         return None
