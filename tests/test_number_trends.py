@@ -86,7 +86,11 @@ def test_the_words_beside_a_number_tell_its_trend(text: str, trend: Trend) -> No
             "12 days later than in an average year.",
         ),
         ("It will not come before 2026.", "It comes after 2026 begins.", "It will be out before 2026."),
-        ("Support is down 3.1 points.", "It has lost 3.1 points.", "It has gained 3.1 percentage points."),
+        (
+            "It is down 3.1 percentage points.",
+            "It lost 3.1 percentage points.",
+            "It gained 3.1 percentage points.",
+        ),
     ],
 )
 def test_an_opposite_trend_is_refuted(document: str, right: str, wrong: str) -> None:
