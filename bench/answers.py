@@ -13,6 +13,8 @@ Gold answers that are "yes" or "no" are left out: they hold neither a number nor
 Questions with their answers and all paragraphs, for `march evaluate --benchmark jsonl_compact=ROWS`:
 
     python -m bench.answers FILE... > ROWS
+
+and the tasks of RAGTruth's folder, once each, for `jsonl_audit_compact`, as no answer to them is known.
 """
 
 import json
@@ -100,8 +102,14 @@ def _row(
 
 
 def questions(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """Yields the questions of HotpotQA, 2WikiMultihopQA and MuSiQue as rows of one's own."""
+    """Yields the questions of HotpotQA, 2WikiMultihopQA, MuSiQue and RAGTruth as rows of one's own."""
     for file in files:
+        if _is_ragtruth(file):
+            rows = {row.cluster: row.query for row in read_rows(file, RowFormat.RAGTRUTH)}
+            for source, asked in rows.items():
+                shown = [one.model_dump() for one in asked.documents]
+                yield {"id": source, "query": asked.query, "documents": shown}
+            continue
         for raw in raw_rows(file):
             key = next(key for key in _MULTI_HOP if key in json.loads(raw.text))
             row = parse_row(raw, _MULTI_HOP[key][1])

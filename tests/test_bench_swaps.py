@@ -125,6 +125,18 @@ def test_questions_are_rows_that_an_evaluation_takes(tmp_path: Path) -> None:
     assert all(len(item.query.documents) > 1 for item in items)
 
 
+def test_the_tasks_of_ragtruth_are_rows_without_known_answers(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    asked = list(questions([FOLDERS["ragtruth"]]))
+    rows.write_text("".join(f"{json.dumps(row)}\n" for row in asked))
+    items = make_benchmark("jsonl_audit_compact").read_items(rows)
+    responses = [
+        json.loads(line) for line in (FOLDERS["ragtruth"] / "response.jsonl").read_text().splitlines()
+    ]
+    assert {item.id for item in items} == {str(one["source_id"]) for one in responses}
+    assert not any(item.references for item in items) and all(item.query.documents for item in items)
+
+
 def test_rows_of_another_kind_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('[{"id": 1, "text": "x"}]')
     with pytest.raises(ValueError, match=r"other\.json:1 \(row 1\): no row of the data .* \(keys id, text\)"):

@@ -116,3 +116,27 @@ def test_a_row_without_a_known_answer_is_refused_by_its_line(tmp_path: Path) -> 
         broken = {"id": "x", "query": "How many?", "documents": ["50 came."], **row}
         with pytest.raises(ValueError, match=r"rows\.jsonl:4: answers"):
             make_benchmark("jsonl").read_items(rows_file(tmp_path, [*ROWS, broken]))
+
+
+@pytest.mark.parametrize(
+    ("reply", "label", "measured"),
+    [
+        ("In all, fifty people came.", "SUPPORTED", {"refuted": 0.0, "no_claims": 0.0}),
+        ("Sixty came.", "REFUTED", {"refuted": 1.0, "no_claims": 0.0}),
+        ("Ella Ward sang for fifty.", "REFUTED", {"refuted": 1.0, "no_claims": 0.0}),
+        ("The documents do not say.", "NO_CLAIMS", {"refuted": 0.0, "no_claims": 1.0}),
+        ("x" * 100_001, None, {"refuted": None, "no_claims": None}),
+    ],
+)
+def test_where_no_answer_is_known_the_lookup_is_the_rule(
+    tmp_path: Path, reply: str, label: str | None, measured: dict[str, float | None]
+) -> None:
+    benchmark = make_benchmark("jsonl_audit")
+    (item,) = benchmark.read_items(
+        rows_file(tmp_path, [{"id": "a", "query": "How many?", "documents": ["50 people came."]}])
+    )
+    (prompt,) = benchmark.prompts(item, PromptStyle.PLAIN)
+    judgement = benchmark.read_judgement(item, prompt, reply)
+    assert (judgement and judgement.label) == label
+    assert judgement is None or judgement.passed is (label == "SUPPORTED")
+    assert benchmark.measured(item, prompt.name, reply) == measured

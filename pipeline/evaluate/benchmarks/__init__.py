@@ -28,6 +28,8 @@ _CLASSES = {
     "wiki": "worlds.WikiFacts",
     "jsonl": "worlds.OwnRows",
     "jsonl_compact": "worlds.CompactOwnRows",
+    "jsonl_audit": "worlds.UnknownAnswers",
+    "jsonl_audit_compact": "worlds.CompactUnknownAnswers",
 }
 NAMES = tuple(_CLASSES)
 

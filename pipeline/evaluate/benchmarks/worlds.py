@@ -12,6 +12,9 @@ where no document answers, an abstention is right (`pipeline.worlds.known`).
 
     {"id": "1", "query": "How many came?", "documents": ["50 people came."], "answers": ["50", "fifty"]}
     {"id": "2", "query": "Who sang?", "documents": ["50 people came."], "unanswerable": true}
+
+Of rows whose answer nobody knows, the lookup in the documents is the rule: it can show that an answer is made
+up, and not that it answers the question.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,9 +37,10 @@ from pipeline.worlds.known import is_right
 from pipeline.worlds.wiki.world import WikiWorld
 from pipeline.worlds.world import Asked, WorldRow
 from pipeline.worlds.world import Judgement as Truth
-from reward.config import Settings
+from reward.config import AuditConfig, Settings
+from reward.lexical import lexical_audit
 from reward.offline.rows import explain
-from reward.types import RagQuery
+from reward.types import Outcome, RagQuery
 
 _UNANSWERED = "no document answers"  # a slice
 
@@ -123,19 +127,24 @@ class OwnRows(KnownTruth):
     url = "docs/evaluation-benchmarks.md"
     scored_by = "rule: it states the known answer; or a right abstention"
     prompt_set = "full"
+    is_known = True  # whether the rows name their answers
+    answerable = "answerable"
 
     def items(self, source: Path) -> Iterator[Item]:
         found = []
         for raw in PlainRow.raw_rows(source):
             row = parse_row(raw, PlainRow)
-            if not (row.answers or row.unanswerable):
-                raise ValueError(f"{raw.place}: answers: give at least one, or unanswerable: true")
+            if self.is_known and not (row.answers or row.unanswerable):
+                raise ValueError(
+                    f"{raw.place}: answers: give at least one, or unanswerable: true; rows whose answer "
+                    f"nobody knows are for {self.name.replace('jsonl', 'jsonl_audit')}"
+                )
             found.append((row, row.queries(raw.place)[0]))
         clusters = linked([[one.text for one in query.documents] for _, query in found])
         for (row, query), cluster in zip(found, clusters, strict=True):
             yield Item(
                 id=row.id,
-                slice=_UNANSWERED if row.unanswerable else "answerable",
+                slice=_UNANSWERED if row.unanswerable else self.answerable,
                 cluster=found[cluster][0].id,
                 query=_unmarked(query),
                 references=row.answers,
@@ -152,6 +161,36 @@ class OwnRows(KnownTruth):
 
 class CompactOwnRows(OwnRows):
     name, prompt_set = "jsonl_compact", "compact"
+
+
+class UnknownAnswers(OwnRows):
+    """The benchmark `jsonl_audit`: numbers, names and dates of the answers are looked up in the documents."""
+
+    name, primary = "jsonl_audit", "supported"
+    scored_by = "rule: a lookup finds every number, name and date of the answer in its documents"
+    is_known = False
+    answerable = "all"
+
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
+        found = _looked_up(item, judged_text(prompt.name, reply))
+        if found is Outcome.UNSCORED:
+            return None
+        return Judgement(passed=found is Outcome.SUPPORTED, label=found.value)
+
+    def measured(self, item: Item, prompt: str, generation: str) -> Scores:
+        """Which answers are refuted, and which have nothing to look up; the others are supported."""
+        found = _looked_up(item, judged_text(prompt, generation))
+        if found is Outcome.UNSCORED:
+            return {"refuted": None, "no_claims": None}
+        return {"refuted": float(found is Outcome.REFUTED), "no_claims": float(found is Outcome.NO_CLAIMS)}
+
+
+class CompactUnknownAnswers(UnknownAnswers):
+    name, prompt_set = "jsonl_audit_compact", "compact"
+
+
+def _looked_up(item: Item, answer: str) -> Outcome:
+    return lexical_audit(item.query, answer, AuditConfig()).outcome
 
 
 def _judgement(passed: bool) -> Judgement:
