@@ -20,7 +20,7 @@ from pipeline.worlds.world import Asked
 from reward.claims.dates import DateLookup
 from reward.config import AuditConfig
 from reward.lexical import lexical_audit
-from reward.types import Document, Outcome, RagQuery
+from reward.types import ClaimState, Document, Outcome, RagQuery
 
 RICHARDS = Document(id="1", title="Edwin Richards", text="Edwin Richards (born 15 December 1879) was Welsh.")
 FUKS = Document(id="2", title="Alexander Fuks", text="Alexander Fuks (born 30 May 1917) was a historian.")
@@ -67,11 +67,12 @@ def test_what_may_be_meant_is_supported(response: str, documents: tuple[Document
     assert audit(response, *documents) == (Outcome.SUPPORTED, [])
 
 
-def test_a_small_number_in_words_that_only_others_have_is_no_claim() -> None:
+def test_a_small_number_in_words_that_only_others_have_refutes() -> None:
     brothers = Document(id="2", title="Alexander Fuks", text="Alexander Fuks had two brothers in Siegen.")
     query = RagQuery(id="q", query="Who had dogs?", documents=(RICHARDS, brothers))
     claims = lexical_audit(query, "Edwin Richards had two dogs.", AuditConfig()).claims
-    assert [one.claim.answer for one in claims] == ["Edwin Richards"]
+    states = {one.claim.answer: one.state for one in claims}
+    assert states == {"Edwin Richards": ClaimState.SUPPORTED, "two": ClaimState.NOT_IN_DOCUMENTS}
 
 
 def test_many_documents_are_not_compared_since_each_mention_would_ask_all() -> None:

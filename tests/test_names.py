@@ -92,6 +92,12 @@ def test_the_tables_are_large_enough() -> None:
         ("Henry the Eighth met Peter Falk.", ["Henry the Eighth", "Peter Falk"]),
         ("In Celsius, or degrees Fahrenheit; 6 on the Richter scale. Gerhard Richter", ["Gerhard Richter"]),
         ("Gardeners must water. Evacuees were told. Meyers was told. Packers won.", ["Meyers", "Packers"]),
+        (
+            "Emily sold it. Riesling is sweet. Guinness grew. Denise ran.",
+            ["Emily", "Riesling", "Guinness", "Denise"],
+        ),
+        ("Running helps. Rarely it fails. Kindness counts. Organising it is hard. Possibly so.", []),
+        ("King said so. Brown died. Brown bears sleep. Lane closures follow.", ["King", "Brown"]),
         ("Reading won the cup. Reading is fun. Nice hosted it. Apple sold it.", ["Reading", "Nice", "Apple"]),
         (
             '*The Salt Road* is a film, "The Big Red Boat" too. **Key Facts** "Yes"',

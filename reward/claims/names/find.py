@@ -63,13 +63,13 @@ def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
     return sorted(outside + titles, key=_BEGIN)
 
 
-_DOERS = lexicon.CITIES | words("also_words")  # words that are names where they do what only a name does
 _EPITHETS = words("epithets")
 _UNIT_SIGNS = words("unit_signs")
 _DEEDS = words("deeds")
 _VERBS_TOO = words("verbs_too")
 _BEFORE_OBJECTS = words("before_objects")
 _SURNAMES_TOO = words("surnames_too") | lexicon.GIVEN_NAMES
+_DOERS = lexicon.CITIES | words("also_words") | _SURNAMES_TOO  # names where they do what only a name does
 _PERSONS = words("persons")
 _APPOSED = re.compile(r", (?:who|whose|whom)\b|, (?:an?|the) ((?:[\w-]+ ?){1,4})")
 _KEPT = lexicon.PREFIXES | lexicon.GIVEN_NAMES

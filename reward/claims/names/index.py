@@ -44,6 +44,7 @@ _LONGEST_GAP = 8  # characters
 _BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
 _ALWAYS_INSIDE = LINKS - {"and", "for", "the"}
 _MAYBE_INSIDE = LINKS | ARTICLES
+_GENERIC = ("mount", "mt")  # "Etna" is Mount Etna
 _RULERS = frozenset(RULERS.values())
 Range = tuple[int, int]  # of tokens
 _Others = tuple[Sequence[int], int]  # the places of a word, and how many others may stand before it
@@ -168,7 +169,7 @@ class Index(Text):
         if first == 0 or word in PREFIXES:
             return False
         before, token = self.tokens[first - 1], self.tokens[first]
-        if before.word not in PREFIXES or not before.capital or not token.capital:
+        if before.word not in PREFIXES or before.word in _GENERIC or not before.capital or not token.capital:
             return False
         return self.text[before.end : token.start] in (" ", "-")
 

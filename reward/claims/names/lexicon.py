@@ -84,6 +84,8 @@ _ALSO_WORDS = words("also_words")
 _SAME_SMALL = words("same_small")
 UNITS = words("units")
 _COMMON_ENDINGS = tuple(words("common_endings"))
+_DERIVED_ENDINGS = tuple(words("derived_endings"))
+_SHORTEST_BASE = 4  # letters
 _SMALL = frozenset(("us", "polish", "pole", "poles"))  # written small these are no nationalities
 _SPECIAL = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "\u0131": "i", "þ": "th"}
@@ -133,12 +135,26 @@ def is_common(word: str) -> bool:
 def looks_common(word: str) -> bool:
     """Whether a word that begins a sentence seems to be English, by its ending.
 
-    It has the ending of a verb, adverb or abstract noun, or is a plural of those who do something
-    ("Gardeners").
+    It has the ending of a verb or an abstract noun, is made of a common word, or is a plural of those who do
+    something ("Gardeners").
     """
     if word in _NAMES_IN_ING:
         return False
-    return word.endswith(_COMMON_ENDINGS) or word in NUMERALS or _is_doers(word)
+    return word.endswith(_COMMON_ENDINGS) or word in NUMERALS or _is_derived(word) or _is_doers(word)
+
+
+def _is_derived(word: str) -> bool:
+    """Whether a word is made of a common one: "running", "making", "rarely"; not "Riesling" and "Emily"."""
+    for ending in _DERIVED_ENDINGS:
+        base = word.removesuffix(ending)
+        if base == word or len(base) < _SHORTEST_BASE:
+            continue
+        short = base[:-1] if base[-2:-1] == base[-1:] else base
+        silent = f"{base}le" if ending == "ly" else f"{base}e"  # "possibly", "making"
+        american = f"{base[:-1]}ze" if base.endswith("is") else base  # "organising"
+        if any(is_common(one) for one in (base, silent, short, f"{base[:-1]}y", american)):
+            return True
+    return False
 
 
 def _is_doers(word: str) -> bool:

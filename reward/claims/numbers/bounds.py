@@ -66,7 +66,15 @@ _RATE = re.compile(
     re.IGNORECASE,
 )
 # Of other words the rate is the word itself, without "ly".
-_RATES = {"head": "person", "ha": "hectare", "capita": "person", "daily": "day", "annually": "year"}
+_RATES = {
+    "kilo": "kilogram",
+    "kg": "kilogram",
+    "head": "person",
+    "ha": "hectare",
+    "capita": "person",
+    "daily": "day",
+    "annually": "year",
+}
 _ZONE = re.compile(r" ?\(?(UTC?|GMT|Z|CES?T|BST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T|JST|IST)\b")
 _ZONES = {"UTC": "GMT", "UT": "GMT", "Z": "GMT"}
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)

@@ -10,7 +10,7 @@ import re
 from decimal import Decimal
 
 from reward.claims.numbers.cardinal import CARDINALS
-from reward.claims.numbers.digits import fraction
+from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.model import Kind, Number, span_of
 from reward.claims.numbers.vocabulary import BEGIN, END, SPACE
 from reward.claims.text import lowered
@@ -25,7 +25,7 @@ _CLOCKS = (
         r"(?P<hour>\d{1,2}):(?P<minute>\d{2}|0(?!\d))(?::(?P<second>\d{2}))?(?![\d:])"
         rf"(?:{_AM_PM}|{_PART_OF_DAY})?"
     ),
-    re.compile(rf"(?P<hour>\d{{1,2}})(?:(?:\.(?P<minute>\d{{2}}))?{_AM_PM}|{_PART_OF_DAY})"),
+    re.compile(rf"(?P<hour>\d{{1,2}})(?:\.(?P<minute>\d{{2}}))?(?:{_AM_PM}|{_PART_OF_DAY})"),
     re.compile(rf"(?P<hour>\d{{1,2}})\.(?P<minute>\d{{2}})(?={SPACE}(?:UTC?|GMT)\b)"),
     re.compile(rf"(?P<hour>\d{{1,2}}){SPACE}?o['\u2019]?{SPACE}?clock(?!\w)(?:{_PART_OF_DAY})?"),
     re.compile(r"(?P<hour>\d{1,2})(?:[hH]|[ ]h[ ])(?P<minute>\d{2})(?![^\W_]|[ ]?min)"),
@@ -34,9 +34,13 @@ _MILITARY = re.compile(
     rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs|UTC|GMT)(?![^\W_]|[ ]of\b)"
 )
 _TWELVE = re.compile(rf"12{SPACE}(noon|midnight){END}")
-_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
+_UNITS = {word: value for word, value in CARDINALS.items() if value < 20}
+_TENS = {f"twenty-{word}": 20 + value for word, value in _UNITS.items() if 0 < value < 10}
+_MINUTES = {**_UNITS, **_TENS, "twenty": 20, "quarter": 15, "half": 30}
+_RACE = re.compile(r"(\d{1,2}):([0-5]\d)(\.\d{1,3})(?![\d:])")  # minutes, seconds and their parts
 _PAST = re.compile(
-    rf"(?:(?P<half_hour>half)|(?:a{SPACE})?quarter|(?P<minutes>five|ten|twenty(?:-five)?)(?:{SPACE}minutes)?)"
+    rf"(?:(?P<half_hour>half)|(?:a{SPACE})?quarter|(?P<minutes>five|ten|twenty(?:-five)?)(?:{SPACE}minutes)?"
+    rf"|(?P<counted>{'|'.join(sorted(_TENS | _UNITS, key=len, reverse=True))}){SPACE}minutes?)"
     rf"{SPACE}(?P<past>past|after|to){SPACE}"
     rf"(?:(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?![^\W_aApP]|\d)(?:{_AM_PM}|{_PART_OF_DAY})?"
     rf"|(?P<named>noon|midday|midnight)){END}",
@@ -56,6 +60,10 @@ MINUTES_A_DAY = 1440
 
 def time_at(text: str, at: int) -> Number | None:
     """The time of day, or the opening hours, whose digits begin at `at`."""
+    if race := _RACE.match(text, at):
+        seconds = EXACT.add(Decimal(60 * int(race[1])), Decimal(race[2] + race[3]))
+        step = Decimal(1).scaleb(1 - len(race[3]))
+        return Number(((seconds,),), Kind.DURATION, "second", "time", step=step, start=at, end=race.end())
     if (opening := _OPENING.match(text, at)) and (hours := _opening_hours(opening)):
         return hours
     if twelve := _TWELVE.match(text, at):
@@ -88,7 +96,9 @@ def time_past(text: str, at: int) -> Number | None:
         )
         if not is_time or not _AT.search(text, max(0, at - 8), at):
             return None  # "five to six people", but "at ten to nine that morning"
-    said = (match["minutes"] or match["half_hour"] or "quarter").lower()
+    if match["counted"] and match["past"].lower() == "after" and not (match["half"] or match["part"]):
+        return None  # "ten minutes after two goals"
+    said = (match["minutes"] or match["counted"] or match["half_hour"] or "quarter").lower()
     shift = _MINUTES[said] * (-1 if match["past"].lower() == "to" else 1)
     half = _half_day(match, hour)
     readings = _readings(hour, 0, half) if half or hour < 12 else (0, 720)

@@ -36,6 +36,7 @@ _GAP = re.compile(
 )
 _BY = re.compile(rf"{SPACE}?[x\u00d7]{SPACE}?|{SPACE}by{SPACE}", re.IGNORECASE)
 _BETWEEN = re.compile(rf"{BEGIN}between{SPACE}$", re.IGNORECASE)
+_TO = re.compile(rf"{SPACE}to{SPACE}(?:just{SPACE}|only{SPACE})?", re.IGNORECASE)
 _FROM = re.compile(rf"{BEGIN}from{SPACE}$", re.IGNORECASE)
 # How many of the second unit make one of the first, of pairs that are written together.
 _JOINED = {tuple(pair.split("|")): many for pair, many in TABLES["joined_units"].items()}
@@ -45,6 +46,7 @@ _NUMBER_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _READ_ON = re.compile(rf"{SPACE}(?:and|hundred|thousand|million|billion|trillion){SPACE}?", re.IGNORECASE)
 _CENTS = 2  # digits
 _FEW = 12
+_WITH_UNITS = (Kind.QUANTITY, Kind.DURATION, Kind.PERCENT, Kind.MONEY)
 _NEVER_IN_RANGES = (Kind.IDENTIFIER, Kind.RATIO)
 
 
@@ -60,6 +62,7 @@ def compose(text: str, numbers: Sequence[Number], weak: frozenset[int]) -> list[
     for number in numbers:
         low = composed[-2].end if len(composed) > 1 else 0
         _measure_sides(text, composed, number)
+        number = _measure_ends(text, composed, number, low)
         alone = not composed or (number.start in weak and composed[-1].start in weak)
         whole = None if alone else _together(text, composed[-1], number, low)
         if whole is not None:
@@ -78,6 +81,20 @@ def _measure_sides(text: str, composed: list[Number], last: Number) -> None:
         if not _is_bare(side) or _BY.fullmatch(text, side.end, last.start) is None:
             return
         composed[place] = last = changed(read_as(side, last), end=side.end)
+
+
+def _measure_ends(text: str, composed: list[Number], last: Number, low: int) -> Number:
+    """Each end of "from 115 to 50 minutes" takes the unit of the other; the last one is returned."""
+    if not composed or _TO.fullmatch(text, composed[-1].end, last.start) is None:
+        return last
+    first = composed[-1]
+    if _FROM.search(text, max(low, first.start - 6), first.start) is None or first.value < last.value:
+        return last
+    if looks_like_year(first) or looks_like_year(last):
+        return last
+    if _is_bare(first) and last.kind in _WITH_UNITS:
+        composed[-1] = read_as(first, last)
+    return read_as(last, first) if _is_bare(last) and first.kind in _WITH_UNITS else last
 
 
 def _together(text: str, first: Number, second: Number, low: int) -> Number | None:

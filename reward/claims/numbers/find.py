@@ -22,7 +22,7 @@ from reward.claims.numbers.eras import era_of
 from reward.claims.numbers.foreign import foreign_numbers
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, apart, changed, moved
-from reward.claims.numbers.names import code_at, name_at
+from reward.claims.numbers.names import code_at, is_in_name, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at, with_ruler
 from reward.claims.numbers.starts import DIGITS, Starts
@@ -154,7 +154,8 @@ def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Numb
         rate, trend = rate_behind(text, whole), trend_of(text, whole)
         if rate or trend:
             whole = changed(whole, rate=rate, trend=trend)
-        finished.append(changed(whole, counts=True) if things_behind(text, whole) else whole)
+        counts = things_behind(text, whole) or is_in_name(text, whole)
+        finished.append(changed(whole, counts=True) if counts else whole)
         low = whole.end
     return finished
 

@@ -13,6 +13,7 @@ from reward.claims.numbers.dates import as_year, is_bare_year
 from reward.claims.numbers.equality import bound_stated, equal, supports, without_unit_of
 from reward.claims.numbers.find import find_numbers, parse_number
 from reward.claims.numbers.index import index_numbers
+from reward.claims.numbers.listed import is_listed, may_be_known
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import close_like, closed, read_as
@@ -35,6 +36,7 @@ _POINTS = re.compile(r" points?\b")
 _IN_A_ROW = re.compile(r"(?: \w+)? (?:in a row|in succession|consecutive|straight|successive|running)\b")
 _NEXT_WORD, _WORD_BEFORE = re.compile(r" ([a-z]+)\b"), re.compile(r"([A-Za-z]+) $")
 _SMALL_WORD = 12
+_PAIR = 2
 _THING = re.compile(r"[ -]([a-z]{3,}|[A-Z]\w+(?: [A-Z]\w+)*)")
 _WINNERS, _GROUPS = (
     {int(count): words.split("|") if words else [] for count, words in TABLES["things"][name].items()}
@@ -185,7 +187,18 @@ class Numbers(ClaimKind):
         things = things_behind(response, mention)
         if things and self.lookup(self.query.documents).counts_otherwise(mention, things):
             return True
+        if mention.kind in _RANKS and mention.form is Form.EXACT:
+            if is_listed(mention, response, self._texts, things):
+                return False
+            if not may_be_known(mention, response) and not self._names_group(mention):
+                return True
+        elif mention.kind in _RANKS:
+            return True  # "two to six people"
         return self._tells_of(response, mention)
+
+    def _names_group(self, mention: Number) -> bool:
+        """Whether documents speak of a pair, a quartet or the like, where an answer says how many."""
+        return mention.kind is Kind.COUNT and self._say(_GROUPS.get(int(mention.value), ()))
 
     def _tells_of(self, response: str, mention: Number) -> bool:
         """Whether documents tell of the things that a response counts, and not of so many of them.
@@ -197,7 +210,7 @@ class Numbers(ClaimKind):
             return not self._say(_WINNERS.get(int(mention.value), ()))
         thing = _THING.match(response, mention.end)
         groups = _GROUPS.get(int(mention.value))
-        if thing is None or groups is None or mention.kind is not Kind.COUNT:
+        if thing is None or groups is None or mention.kind is not Kind.COUNT or mention.value <= _PAIR:
             return False
         return self._say((thing[1].lower(),)) and not self._say(groups)
 

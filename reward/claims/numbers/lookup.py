@@ -5,19 +5,20 @@ that is not found by its value is held against those near it, for rounding and u
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from reward.claims.kind import Context, Place, nearest
 from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.equality import LOWER_BOUNDS, bound_stated, equal, supports
 from reward.claims.numbers.eras import LAST_HALF
-from reward.claims.numbers.index import Entry, identity, index_numbers
+from reward.claims.numbers.index import Entry, NumberIndex, identity, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import close_like
 from reward.claims.numbers.trends import are_opposed, in_other_sign
@@ -40,6 +41,10 @@ _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
 _MOST_PLACES_KEPT = 16
 _SIDES = 2  # of a ratio
+_THE_DAY = re.compile(r"\bthe $", re.IGNORECASE)
+_END_OF = re.compile(r"\bend of $", re.IGNORECASE)
+_LAST_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_MOST_BETWEEN = 32  # numbers from a day to the month that is named before it
 _Side = tuple[Place[Number], Number | None]  # one of them, and the ratio or range of a document that it is in
 
 
@@ -92,7 +97,7 @@ class NumberLookup:
         if places := self._places(claimed):
             return nearest(places, context, words_near)
         if claimed.kind is Kind.DATE and claimed.form is Form.EXACT:
-            return self._find_date(claimed)
+            return self._find_date(claimed) or self._find_day_of_month(claimed)
         if claimed.kind is Kind.PERIOD:
             return self._find_period(claimed)
         if claimed.kind is Kind.RATIO and len(claimed.parts) == _SIDES:
@@ -186,6 +191,22 @@ class NumberLookup:
                     return Place(date, document)
         return None
 
+    def _find_day_of_month(self, claimed: Number) -> Place[Number] | None:
+        """A day of the month that the document has named before it ("on the 9th"), or its end."""
+        year, month, day = claimed.values
+        for document, index in self.texts if month and day else ():
+            for entry in index.by_value.get(day, ()):
+                for _, number in entry.places:
+                    if _is_day(index, number) and _is_of_month(index, number, year, month):
+                        return Place(number, document)
+            for date in index.dates(month):
+                is_end = day == _LAST_DAYS[int(month)] and _END_OF.search(
+                    index.text, max(0, date.start - 8), date.start
+                )
+                if is_end and not date.values[2] and date.values[0] in (0, year):
+                    return Place(date, document)
+        return None
+
     def _find_period(self, claimed: Number) -> Place[Number] | None:
         """A part of a year that the documents name without its year, which they give anywhere."""
         year, part = claimed.values
@@ -218,7 +239,9 @@ class NumberLookup:
                 return is_roman and claimed.value >= _FIRST_YEAR
             return is_roman and claimed.kind is Kind.ORDINAL  # "the XIV edition" is the 14th
         if found.kind is claimed.kind is Kind.IDENTIFIER and _unhyphened(claimed) == _unhyphened(found):
-            return True  # "X-200" and "X200", "v2.4.1" and 2.4.1
+            return not (claimed.is_bound and found.is_bound) or claimed.form is found.form  # "X-200", "X200"
+        if claimed.kind is Kind.IDENTIFIER and claimed.is_bound:
+            return False  # "3.7 or later" is not "3.9 or later", though 3.9 is later
         if claimed.is_bound and claimed.kind is Kind.DATE:
             is_opposed = found.is_bound and found.form is not claimed.form
             return not is_opposed and supports(unbound(claimed), unbound(found))
@@ -226,6 +249,21 @@ class NumberLookup:
             is_share = claimed.kind is Kind.COUNT and found.kind is Kind.PERCENT
             return not is_share and bound_stated(found, claimed)
         return supports(claimed, unbound(found), relative_tolerance=self._tolerance)
+
+
+def _is_day(index: NumberIndex, number: Number) -> bool:
+    """Whether an ordinal is a day: "on the 9th", and not the ninth of something."""
+    is_ordinal = number.kind is Kind.ORDINAL and not number.counts
+    return is_ordinal and _THE_DAY.search(index.text, max(0, number.start - 8), number.start) is not None
+
+
+def _is_of_month(index: NumberIndex, number: Number, year: Decimal, month: Decimal) -> bool:
+    """Whether the last date before a number, of those near it, is of a month, and of no other year."""
+    last = bisect_left(index.numbers, number.start, key=attrgetter("start"))
+    for one in reversed(index.numbers[max(0, last - _MOST_BETWEEN) : last]):
+        if one.kind is Kind.DATE and one.form is Form.EXACT and one.values[1]:
+            return one.values[1] == month and (not year or one.values[0] in (0, year))
+    return False
 
 
 def _may_be_sides(first: _Side, second: _Side) -> bool:
@@ -266,10 +304,9 @@ def _other_writings(number: Number) -> Iterator[Number]:
         yield changed(number, readings=every, kind=Kind.DURATION, unit="hour", dimension="time", rate="")
     if number.unit == "times" and number.form is Form.EXACT and not number.rate and number.value > _MOST_FEW:
         yield changed(number, kind=Kind.COUNT, unit="", dimension="")  # "played 212 times": 212 appearances
-    if number.kind is Kind.IDENTIFIER and _TWO_PARTS.fullmatch(
-        number.unit
-    ):  # "version 3.10" is "Python 3.10"
-        yield changed(number, readings=((Decimal(number.unit),),), kind=Kind.COUNT, unit="")
+    is_version = number.kind is Kind.IDENTIFIER and _TWO_PARTS.fullmatch(number.unit)
+    if is_version and number.form is not Form.AT_MOST:  # "version 3.10", or a later one, is "Python 3.10"
+        yield changed(number, readings=((Decimal(number.unit),),), kind=Kind.COUNT, unit="", form=Form.EXACT)
     elif number.kind is Kind.COUNT and _TWO_PARTS.fullmatch(written := str(number.value)):
         digits = Decimal(written.replace(".", ""))
         yield changed(number, readings=((digits,),), kind=Kind.IDENTIFIER, unit=written)

@@ -9,7 +9,7 @@ import re
 from decimal import Decimal
 
 from reward.claims.numbers.digits import MAX_DIGITS
-from reward.claims.numbers.model import Kind, Number
+from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.units import SIGNS
 from reward.claims.numbers.vocabulary import BEGIN, END, TABLES
 
@@ -46,7 +46,10 @@ _GROUPED = re.compile(
 _PARTS = re.compile(r"\d+(?:h|hr|hrs|m|min|ft|st|lb|d|pm|am|e|k|m|x)(?=\d)", re.IGNORECASE)
 _VERSION = re.compile(rf"{BEGIN}(?:version|release|firmware) \Z", re.IGNORECASE)
 _DOTTED = re.compile(r"\d+(?:\.\d+)+(?![\w.]*\d)")
-_OR_LATER = re.compile(rf" (?:or|and) (?:later|newer){END}")
+_OR_OTHERS = re.compile(
+    rf" (?:or|and) (?:(?P<later>later|newer|above|higher|up|upwards?)|earlier|older|below|lower){END}"
+)
+_NAMED = re.compile(r"[a-z,;] (?:[A-Z][a-z]+|[a-z]{1,5}[A-Z]\w*) $")
 _MARK = re.compile(rf"[A-Z]{{1,3}}\d*{END}")
 
 
@@ -76,8 +79,10 @@ def code_at(text: str, at: int, low: int) -> Number | None:
             start = at - 1 if before == "+" or (before == "(" and ")" in phone[0]) else at
             return identifier(text, start, phone.end(), unit=re.sub(r"\D", "", phone[0]))
     version = _DOTTED.match(text, at)
-    if version and (_VERSION.search(text, max(low, at - 9), at) or _OR_LATER.match(text, version.end())):
-        return identifier(text, at, version.end())  # 3.1 is not version 3.10
+    others = _OR_OTHERS.match(text, version.end()) if version else None
+    if version and (others or _VERSION.search(text, max(low, at - 9), at)):
+        form = Form.EXACT if others is None else Form.AT_LEAST if others["later"] else Form.AT_MOST
+        return changed(identifier(text, at, version.end()), form=form)  # 3.1 is not version 3.10
     code = _CODE.match(text, at)
     if code is None:
         return None
@@ -92,6 +97,13 @@ def mark_at(text: str, at: int) -> int | None:
         return None
     match = _MARK.match(text, at)
     return match.end() if match else None
+
+
+def is_in_name(text: str, number: Number) -> bool:
+    """Whether a bare number ends a name ("Windows 10", "macOS 11"), so that it is no ten weeks."""
+    if number.kind is not Kind.COUNT or text[number.start - 1 : number.start] != " ":
+        return False
+    return _NAMED.search(text, max(0, number.start - _LONGEST_HEAD), number.start) is not None
 
 
 def identifier(text: str, start: int, end: int, *, unit: str = "", value: Decimal | None = None) -> Number:

@@ -74,7 +74,7 @@ def _lengths(response: str, query: RagQuery) -> set[int]:
 
 def _known_names(response: str, numbers: list[Number], query: RagQuery) -> set[int]:
     """Starts of the digits of names that the query or a document holds, in any case."""
-    named = [number for number in numbers if number.kind is Kind.IDENTIFIER]
+    named = [one for one in numbers if one.kind is Kind.IDENTIFIER and not one.is_bound]
     texts = [query.query, *(f"{d.title}\n{d.text}" for d in query.documents)] if named else []
     folded = [_folded(text) for text in texts]
     known: dict[str, bool] = {"": False}

@@ -88,6 +88,8 @@ _CURRENCY_BEHIND = re.compile(
 )
 
 
+_PENCE = re.compile(r"(?<=\d)p(?![\w-])")
+_LINES = re.compile(r"(?<!\d)(?:144|240|360|480|576|720|1080|1440|2160|4320)$")  # "1080p" is no price
 _BEGINNINGS = frozenset(word[:2].casefold() for word in (*_SYMBOLS, *_WORDS))
 
 
@@ -124,6 +126,8 @@ def written_as(name: str, *, singular: bool) -> str:
 
 def currency_at(text: str, at: int) -> tuple[str, Decimal, int] | None:
     """The currency that is written behind an amount: its code, what one of it is worth, and where it ends."""
+    if _PENCE.match(text, at) and not _LINES.search(text, max(0, at - 5), at):
+        return "GBP", Decimal("0.01"), at + 1
     if not _may_be_currency(text, at) or not (match := _CURRENCY_BEHIND.match(text, at)):
         return None
     word = re.sub(SPACE, " ", match[0]).strip(" -").casefold()
