@@ -150,7 +150,7 @@ class OwnRows(KnownTruth):
                 references=row.answers,
             )
 
-    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
+    def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement | None:
         query = item.query.model_copy(update={"unanswerable": not item.references})
         return _judgement(bool(is_right(query, judged_text(prompt.name, reply), item.references)))
 
