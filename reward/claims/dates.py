@@ -29,6 +29,8 @@ from reward.claims.numbers.vocabulary import END
 from reward.claims.text import Spans
 from reward.types import Document
 
+_BEFORE_DATE = re.compile(r",? (?:the )?")
+_EVERY_DAY = (Decimal(1), Decimal(7))
 _COUNTED = re.compile(rf"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s{END}")  # "1743 rooms"
 
 
@@ -88,6 +90,11 @@ class DateLookup(NumberLookup):
 
     def find(self, claimed: Number, *, context: Context | None = None) -> Place[Number] | None:
         """The place that supports a date, a part of a year, a weekday or a month."""
+        if claimed.kind is Kind.WEEKDAY and claimed.form is Form.EXACT and context is not None:
+            said = context()
+            if self._says_otherwise(claimed, said):
+                return None
+            return self._find_day(claimed, is_end=_ends_range(claimed, said))
         if claimed.kind is Kind.WEEKDAY or _is_lone_month(claimed):
             return self._find_day(claimed)
         if place := super().find(claimed, context=context):
@@ -96,15 +103,32 @@ class DateLookup(NumberLookup):
             return self._find_bare_year(claimed)
         return self._find_named(claimed) if claimed.form is Form.EXACT else None
 
-    def _find_day(self, claimed: Number) -> Place[Number] | None:
-        """A weekday, "weekdays", or a month that stands alone."""
-        for document in self._documents:
-            days = days_of_document(document.text)
+    def _find_day(self, claimed: Number, *, is_end: bool = False) -> Place[Number] | None:
+        """A weekday, "weekdays", or a month that stands alone; an end of a range is not just a day in it."""
+        all_days = [days_of_document(document.text) for document in self._documents]
+        has_rate = claimed.rate and any(day.rate for days in all_days for day in days)
+        for document, days in zip(self._documents, all_days, strict=True):
+            if is_end:
+                days = tuple(day for day in days if day.form is Form.EXACT or _is_week(day))
+            if has_rate:
+                days = tuple(day for day in days if day.rate)
             if day := next((day for day in days if _names_day(day, claimed)), None):
                 return Place(day, document)
-            if dated := _dated(index_numbers(document.text).dates(), claimed):
+            dated = None if has_rate else _dated(index_numbers(document.text).dates(), claimed)
+            if dated is not None:
                 return Place(dated, document)
         return self._find_each(claimed) if claimed.form is Form.RANGE else None
+
+    def _says_otherwise(self, claimed: Number, said: str) -> bool:
+        """Whether a sentence names a weekday beside a date that the documents give to another weekday."""
+        dates = {date.values[1:] for day, date in _days_and_dates(said) if day.value == claimed.value}
+        if not dates:
+            return False
+        given: dict[tuple[Decimal, ...], set[Decimal]] = {}
+        for document in self._documents:
+            for day, date in _days_and_dates(document.text):
+                given.setdefault(date.values[1:], set()).add(day.value)
+        return any(claimed.value not in given.get(date, {claimed.value}) for date in dates)
 
     def _find_each(self, claimed: Number) -> Place[Number] | None:
         """The days of "weekdays" or "weekends", where the documents list each of them."""
@@ -156,6 +180,27 @@ def _names_day(day: Number, claimed: Number) -> bool:
     if are_opposed(claimed, day) or (day.rate and claimed.rate and day.rate != claimed.rate):
         return False  # the first Sunday of a month, and the last one
     return (day.kind, day.values) == (claimed.kind, claimed.values)
+
+
+def _days_and_dates(text: str) -> list[tuple[Number, Number]]:
+    """The weekdays that stand before a date, each with it: "Friday, 25 April"."""
+    days = [day for day in names_of_days(text) if day.kind is Kind.WEEKDAY and day.form is Form.EXACT]
+    if not days:
+        return []
+    dates = {date.start: date for date in index_numbers(text).dates() if date.values[2]}
+    starts = ((day, match.end()) for day in days if (match := _BEFORE_DATE.match(text, day.end)))
+    return [(day, dates[start]) for day, start in starts if start in dates]
+
+
+def _ends_range(claimed: Number, said: str) -> bool:
+    """Whether a sentence names a weekday as an end of a range: "from Tuesday to Sunday"."""
+    ranges = [day for day in days_of_document(said) if day.form is Form.RANGE and not _is_week(day)]
+    return any(claimed.value in day.values for day in ranges)
+
+
+def _is_week(days: Number) -> bool:
+    """Whether a range is said in one word: "weekdays", "weekends", or every day."""
+    return days.values == _EVERY_DAY or days.end - days.start <= len("weekends")
 
 
 def _is_one_weekend(days: Number) -> bool:

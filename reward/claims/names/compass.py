@@ -12,7 +12,7 @@ from reward.claims.names.model import Name
 _OPPOSITES = {"north": "south", "south": "north", "east": "west", "west": "east"}
 _WORD = re.compile(
     r"(?<![^\W_])(north|south)?(?:(?<=th)[- ]?)?(east|west)?(?:(?<=th)|(?<=st))"
-    r"(?:ern(?:most|er|ers)?|erly|wards?)?(?![^\W_])",
+    r"(?:ern(?:most|er|ers)?|erly|wards?|bound)?(?![^\W_])",
     re.IGNORECASE,
 )
 _SIDE = re.compile(r" of\b")

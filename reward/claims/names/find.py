@@ -54,6 +54,8 @@ def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
         is_headed = has_headings and in_heading(text, run[0].start)
         if is_headed and all(is_ordinary(part.low, is_small) for part in run):
             continue
+        if len(run) == 1 and is_small(run[0].low) and begins(text, run[0].start) and not _does(text, run[0]):
+            continue
         if name := _name(text, run):
             place = place_behind(text, name.end)
             found.append(name._replace(place=place) if place else name)
@@ -116,8 +118,7 @@ def _name(text: str, run: list[Part]) -> Name | None:
         behind = _behind(text, one.end)
         is_verb = one.low in _VERBS_TOO and behind in _BEFORE_OBJECTS  # "Polish the brass"
         if one.low in _SILENT or _only_begins(text, run) or (is_verb and begins(text, one.start)):
-            does = one.low in _DOERS and behind in _DEEDS  # "Reading won the cup."
-            return name_of(text, one.start, one.end) if does else None
+            return name_of(text, one.start, one.end) if _does(text, one) else None
     else:
         whole = [part for part in run if part.low not in lexicon.CALENDAR]
         run = whole[_num_empty(text, whole) :]
@@ -130,6 +131,11 @@ def _name(text: str, run: list[Part]) -> Name | None:
     if not run or all(part.low in lexicon.TITLES or len(part.low) == 1 for part in run):
         return None
     return name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+
+
+def _does(text: str, part: Part) -> bool:
+    """Whether a word does what only a name does: "Reading won the cup"."""
+    return part.low in _DOERS and _behind(text, part.end) in _DEEDS
 
 
 def _num_empty(text: str, whole: list[Part]) -> int:

@@ -63,6 +63,8 @@ class NameLookup:
         start = next((i for i, word in enumerate(words) if not self._describes(word)), len(words))
         if start in (0, len(words)) or not all(map(self._may_stand_elsewhere, words[:start])):
             return None
+        if len(words[-1]) == 1:
+            return None  # "Pool D" where a document has a Pool B, and a D
         return self._find(claimed._replace(tokens=words[start:], inverted=False), context)
 
     def _describes(self, word: str) -> bool:

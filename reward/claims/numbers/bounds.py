@@ -25,10 +25,10 @@ def _phrases(pattern: str) -> list[str]:
 _NAMES = {phrase: name for one, name in by_word(_WORDS["before"]).items() for phrase in _phrases(one.strip())}
 _SIGNS = by_word(_WORDS["signs"])
 _BEFORE = re.compile(
-    rf"(?:{BEGIN}(?P<words>{either(_NAMES)}){SPACE}|(?<![-=<>])(?P<sign>{either(_SIGNS)}){SPACE}?)$",
+    rf"(?:{BEGIN}(?P<words>{either(_NAMES)}){SPACE}(?:an?{SPACE}(?:further|additional){SPACE})?|(?<![-=<>])(?P<sign>{either(_SIGNS)}){SPACE}?)$",
     re.IGNORECASE,
 )
-_LAST_WORDS = frozenset(phrase.split()[-1].rstrip(".") for phrase in _NAMES)
+_LAST_WORDS = {"further", "additional", *(phrase.split()[-1].rstrip(".") for phrase in _NAMES)}
 _LAST_SIGNS = frozenset(sign[-1] for sign in _SIGNS)
 _AFTER = re.compile(
     rf"""

@@ -45,6 +45,7 @@ _THE = re.compile(rf"{SPACE}(?:the|a)\b")
 _NUMBER_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _READ_ON = re.compile(rf"{SPACE}(?:and|hundred|thousand|million|billion|trillion){SPACE}?", re.IGNORECASE)
 _CENTS = 2  # digits
+_SECONDS = re.compile(r"s(?![\w-])")  # of "1min 04s"; elsewhere "12s" is no measure
 _FEW = 12
 _WITH_UNITS = (Kind.QUANTITY, Kind.DURATION, Kind.PERCENT, Kind.MONEY)
 _NEVER_IN_RANGES = (Kind.IDENTIFIER, Kind.RATIO)
@@ -106,6 +107,8 @@ def _together(text: str, first: Number, second: Number, low: int) -> Number | No
     if gap is None:
         return None
     name = str(gap.lastgroup)
+    if name == "join" and first.unit == "minute" and _is_bare(second) and _SECONDS.match(text, second.end):
+        second = changed(second, kind=Kind.DURATION, unit="second", dimension="time", end=second.end + 1)
     if name in ("join", "and") and (joined := _joined(first, second)):
         return joined
     if name == "join" and text[first.end - 1].isalpha() and (price := _price(first, second)):

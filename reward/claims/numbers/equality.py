@@ -36,7 +36,11 @@ _HALF_DEGREE = Fraction(1, 2)  # the zero of a temperature is anywhere, and a sh
 _MOST_CONVERSION = Fraction(1, 100)  # 26.2 miles as 42.2 km, 45 mph as 72 km/h
 # How far beyond a bound a value may lie to be what the bound was made of: "over 270" of 281.
 _NEAR = Fraction(1, 10)
-_NEAR_ROUND = Fraction(1, 5)  # of round bounds, within one step: "over 5" of 6, "over 100" of 112
+_NEAR_ROUND = Fraction(
+    1, 5
+)  # of round bounds, within a step or half of one: "over 5" of 6, "over 100" of 112
+_FIRST_OF_TWO_DIGITS = 10
+_NEAR_STEPS = 2  # nobody says "over 8,106" of 8,110
 
 
 def equal(a: Number, b: Number) -> bool:
@@ -66,6 +70,7 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
     """
     if is_era(claimed) and found.kind is Kind.COUNT:
         return False  # "1743 rooms" are no year
+    is_one_bare = (claimed.kind is Kind.COUNT) is not (found.kind is Kind.COUNT)
     claimed, found = read_as(claimed, found), read_as(found, claimed)
     if equal(claimed, found):
         return True
@@ -73,6 +78,8 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
         return lies_in_period(claimed, found)
     if Kind.DATE in (claimed.kind, found.kind) or (claimed.kind is Kind.YEAR and claimed.form is Form.RANGE):
         return _is_fuller_date(claimed, found)
+    if is_one_bare and not claimed.approximate:
+        return False  # a bare 3.10 is no "3 GB", and a bare 7 is not below 8 kg
     if not _is_comparable(claimed, found):
         return False
     if claimed.is_bound:
@@ -108,10 +115,16 @@ def bound_stated(found: Number, claimed: Number) -> bool:
 def _is_near(claimed: Number, found: Number) -> bool:
     bound = abs(Fraction(claimed.value))
     round_step = _blurred_step(claimed.value, Fraction(claimed.step))
-    if found.is_bound:  # a bound is no value that another one was made of: it may only be rounded
-        far = min(round_step, bound * _NEAR)
+    if claimed.kind is Kind.TIME:
+        far = Fraction(0)  # "until 8 pm" is no "until 8:01 pm"
+    elif not found.is_bound:
+        part = round_step if bound < _FIRST_OF_TWO_DIGITS else round_step / 2
+        far = max(bound * _NEAR, min(part, bound * _NEAR_ROUND))
+        far = min(far, _NEAR_STEPS * round_step) if round_step else far
+    elif found.unit == claimed.unit and _blurred_step(found.value, Fraction(found.step)) >= round_step:
+        far = Fraction(0)  # a bound is no value that another one was made of: it may only be rounded
     else:
-        far = max(bound * _NEAR, min(round_step, bound * _NEAR_ROUND))
+        far = min(round_step, bound * _NEAR)
     edges = _converted(found, claimed.unit)[0]
     return any(abs(edge - Fraction(claimed.value)) <= far for edge in edges)
 

@@ -39,6 +39,7 @@ _AND_A_HALF = re.compile(rf"[ ]and[ ](?:a[ ](half|quarter)|three[ -]quarters){EN
 _ONE_AND = {"half": Decimal("1.5"), "quarter": Decimal("1.25"), "": Decimal("1.75")}
 _HOW_OFTEN = re.compile(rf"{BEGIN}(?:once|twice|times?|per|what|such|quite|many)[ ]$", re.IGNORECASE)
 _OF_A = re.compile(r" of an?(?= )")
+_REPEATED = re.compile(r" \((\d{1,9})\)")
 _SPACES = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
 _BEHIND_YEARS = "s'\u2019-\u2013/"
 _BEHIND_TIMES = frozenset({
@@ -221,6 +222,9 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
     if measured.kind is Kind.COUNT and not read.step and (of := _OF_A.match(text, read.end)):
         part = with_unit(text, first, of.end(), Digits(value, read.step))  # "three quarters of an hour"
         measured = measured if part.kind is Kind.COUNT else part
+    repeated = _REPEATED.match(text, read.end) if text.startswith(" (", read.end) else None
+    if measured.kind is Kind.COUNT and repeated and int(repeated[1]) == value:
+        measured = with_unit(text, first, repeated.end(), Digits(value, read.step))  # "fourteen (14) days"
     if (read.needs_unit and measured.kind is Kind.COUNT) or (measured.unit == "times" and read.value == 1):
         return None, False
     return measured, read.weak and measured.kind is Kind.COUNT

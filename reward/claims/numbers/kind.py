@@ -37,6 +37,7 @@ _IN_A_ROW = re.compile(r"(?: \w+)? (?:in a row|in succession|consecutive|straigh
 _NEXT_WORD, _WORD_BEFORE = re.compile(r" ([a-z]+)\b"), re.compile(r"([A-Za-z]+) $")
 _SMALL_WORD = 12
 _PAIR = 2
+_SHORT_TIMES = ("second", "minute", "hour")  # nobody works these out from two dates
 _THING = re.compile(r"[ -]([a-z]{3,}|[A-Z]\w+(?: [A-Z]\w+)*)")
 _WINNERS, _GROUPS = (
     {int(count): words.split("|") if words else [] for count, words in TABLES["things"][name].items()}
@@ -47,7 +48,7 @@ _OF_SOMETHING = re.compile(
     r"[ \t](?:as|the|its|their|his|her|what|that|more|larger|higher|bigger|greater|faster|longer|older)\b"
 )
 _PLACE = re.compile(
-    r"\b(?:step|part|tip|method|option|review|reason|example)s?[ \t]#?"
+    r"\b(step|part|tip|method|option|review|reason|example)s?[ \t]#?"
     r"(?:\d+(?:,?[ ](?:and|or|to)[ ]|, |-))*$",
     re.IGNORECASE,
 )  # of the response itself
@@ -161,9 +162,12 @@ class Numbers(ClaimKind):
         return _lookup_in(tuple(documents), relative_tolerance=tolerance, locale=config.locale)
 
     def is_looked_up(self, response: str, mention: Number) -> bool:
-        """Not where it numbers a part of the response: "Step 3"."""
-        before = max(0, mention.start - _LONGEST_PLACE)
-        return not _PLACE.search(response, before, mention.start)
+        """Not where it numbers a part of the response ("Step 3"), unless the documents number such parts."""
+        place = _PLACE.search(response, max(0, mention.start - _LONGEST_PLACE), mention.start)
+        if place is None:
+            return True
+        numbered = re.compile(rf"\b{place[1]}s? #?\d", re.IGNORECASE)
+        return any(numbered.search(text) for text in self._texts)
 
     def must_stand(self, response: str, mention: Number) -> bool:
         """Not small numbers in words, which often count what the response itself lists ("three layers").
@@ -180,7 +184,7 @@ class Numbers(ClaimKind):
         is_during = mention.form in (Form.MORE_THAN, Form.LESS_THAN)  # "over two years", "in under a year"
         if is_during and self.lookup(self.query.documents).bounds_otherwise(mention):
             return True
-        if mention.kind is Kind.DURATION and not is_during:
+        if mention.kind is Kind.DURATION and (not is_during or mention.unit in _SHORT_TIMES):
             return self.lookup(self.query.documents).has_durations
         if mention.kind is Kind.PERCENTAGE_POINT:  # which documents often call points
             return self._say(("percentage point", "basis point"))
@@ -192,8 +196,8 @@ class Numbers(ClaimKind):
                 return False
             if not may_be_known(mention, response) and not self._names_group(mention):
                 return True
-        elif mention.kind in _RANKS:
-            return True  # "two to six people"
+        elif mention.kind in _RANKS or mention.kind in _SHARES:
+            return True  # "two to six people", "seven per cent"
         return self._tells_of(response, mention)
 
     def _names_group(self, mention: Number) -> bool:

@@ -24,9 +24,13 @@ _ABSTRACT = re.compile(
     r"|factors|categories|examples|aspects|elements|components|stages|phases|approaches|answers|questions)\b"
 )
 _NEXT_OF_A_ROW = re.compile(r"(?:\b(?:an?|another)\s|(?:^|[.!?:;\n]\s*)(?:the\s)?)$", re.IGNORECASE)
+_LAST = re.compile(r"\blast $")
+_ROUNDS = (4, 8)  # "the last four" of a cup
 _EVERY_ANSWER_RANKS = 3  # "a third reviewer", "the second phase"
+_MOST_OF_A_ROW = 6  # "A fourth guest", "Sixth, wait."
 _ITEM = re.compile(r"^\s*(?:[-*\u2022]|\d{1,2}[.)]|[a-z][.)])\s", re.MULTILINE)
-_BETWEEN = re.compile(r",\s*(?:and|or|&)?\s*|;\s*(?:and|or)?\s*|\s(?:and|or|&)\s")
+_LAST_ITEM = re.compile(r",?\s(?:and|or|&)\s")
+_COMMA = re.compile(r"[,;]\s")
 _TWO_NAMES = re.compile(r"\b[A-Z]\w*(?: [A-Z]\w*){0,5} (?:and|or|&) (?:the |an? |in |of )*[A-Z]")
 _LOOK_BACK, _LIST_REACH = 120, 300  # characters before a number, and behind its sentence
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
@@ -52,11 +56,14 @@ def is_listed(number: Number, response: str, documents: tuple[str, ...], things:
 
 
 def may_be_known(number: Number, response: str) -> bool:
-    """Whether a small count or rank in words speaks of known things, or of the text that it stands in."""
+    """Whether a small count or rank in words speaks of known things, or of the text that holds it."""
     before = response[max(0, number.start - _LOOK_BACK) : number.start]
     if number.kind is Kind.ORDINAL:
-        return number.value <= _EVERY_ANSWER_RANKS or _NEXT_OF_A_ROW.search(before) is not None
+        most = _MOST_OF_A_ROW if _NEXT_OF_A_ROW.search(before) else _EVERY_ANSWER_RANKS
+        return number.value <= most
     if number.value <= _MOST_KNOWN and _KNOWN.search(before):
+        return True
+    if number.value in _ROUNDS and _LAST.search(before):
         return True
     if _OTHERS.match(response, number.end) or _ABSTRACT.match(response, number.end):
         return True
@@ -72,8 +79,12 @@ def _is_list(sentence: str, count: int) -> bool:
     """Whether a sentence lists so many things; of two only names, as "and" joins much else."""
     if count <= _PAIR:
         return count > 1 and _TWO_NAMES.search(sentence) is not None
-    # The words before the first comma begin the sentence, or are the first of the things.
-    return len(_BETWEEN.split(_COLON.split(sentence)[-1])) in (count, count + 1)
+    for last in _LAST_ITEM.finditer(sentence):
+        before = _COLON.split(sentence[: last.start()])[-1]
+        # The words before the first comma begin the sentence, or are the first of the things.
+        if len(_COMMA.split(before)) in (count - 1, count):
+            return True
+    return False
 
 
 def _document_lists(text: str, things: frozenset[str], count: int) -> bool:

@@ -247,7 +247,8 @@ class NumberLookup:
             return not is_opposed and supports(unbound(claimed), unbound(found))
         if claimed.is_bound:  # "grade 4 or higher" is not stated by 4.8%
             is_share = claimed.kind is Kind.COUNT and found.kind is Kind.PERCENT
-            return not is_share and bound_stated(found, claimed)
+            is_bare = found.kind is Kind.COUNT is not claimed.kind and found.value != claimed.value
+            return not (is_share or is_bare) and bound_stated(found, claimed)
         return supports(claimed, unbound(found), relative_tolerance=self._tolerance)
 
 
@@ -269,8 +270,9 @@ def _is_of_month(index: NumberIndex, number: Number, year: Decimal, month: Decim
 def _may_be_sides(first: _Side, second: _Side) -> bool:
     """Whether two places can be the two sides of a ratio."""
     (one, pair), (other, its_pair) = first, second
+    is_one_place = one.document is other.document and one.mention.start == other.mention.start
     if pair is not its_pair or pair is None or one.mention.start < other.mention.start:
-        return pair is its_pair
+        return pair is its_pair and not is_one_place
     between = one.document.text[other.mention.end : one.mention.start]
     return one.mention.start != other.mention.start and not _IN_ORDER.search(between)
 

@@ -49,7 +49,7 @@ _DOTTED = re.compile(r"\d+(?:\.\d+)+(?![\w.]*\d)")
 _OR_OTHERS = re.compile(
     rf" (?:or|and) (?:(?P<later>later|newer|above|higher|up|upwards?)|earlier|older|below|lower){END}"
 )
-_NAMED = re.compile(r"[a-z,;] (?:[A-Z][a-z]+|[a-z]{1,5}[A-Z]\w*) $")
+_NAMED = re.compile(r"[a-z,;] (?:[A-Z][a-z]+|[a-z]{1,5}[A-Z]\w*) $|(?:\b[Nn]o\. ?|\b[Nn]umber |#)$")
 _MARK = re.compile(rf"[A-Z]{{1,3}}\d*{END}")
 
 
@@ -100,8 +100,8 @@ def mark_at(text: str, at: int) -> int | None:
 
 
 def is_in_name(text: str, number: Number) -> bool:
-    """Whether a bare number ends a name ("Windows 10", "macOS 11"), so that it is no ten weeks."""
-    if number.kind is not Kind.COUNT or text[number.start - 1 : number.start] != " ":
+    """Whether a bare number ends a name ("Windows 10") or is a rank ("No. 4"), so that it is no ten weeks."""
+    if number.kind is not Kind.COUNT or text[number.start - 1 : number.start] not in (" ", ".", "#"):
         return False
     return _NAMED.search(text, max(0, number.start - _LONGEST_HEAD), number.start) is not None
 

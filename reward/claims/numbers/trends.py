@@ -113,6 +113,8 @@ _BEHIND_NAME = re.compile(r"[A-Z][^\W\d_]*[.,]? ?\((?:[^()\d;]*[;,] )?$")
 _UNTIL = re.compile(rf"(?: in [^()\d;]{{2,60}}?)? ?{_DASH} ?(?=[^()\d]{{0,20}}\d)")
 _SINCE = re.compile(rf"\d[^();]{{0,80}}? ?{_DASH} ?$")
 _LEVELS = ("above", "below")
+_OF_LEVEL = re.compile(r"(?:just |well |slightly )?(?:above|below)\b", re.IGNORECASE)  # "fell below 5%"
+_LEVEL_OF = {Trend.RISE_BY: Trend("rise to"), Trend.FALL_BY: Trend("fall to")}
 _GAINS = by_word({"rise by": "gain|gains|gained|gaining|added", "fall by": "lose|loses|lost|losing|shed"})
 # What one gains no other one loses, but for seats and votes.
 _GAINED = re.compile(
@@ -146,7 +148,8 @@ def trend_of(text: str, number: Number) -> Trend:
     if _last_word(before) in _LAST_WORDS or before.endswith("ly "):
         is_money = number.kind is Kind.MONEY or _MONEY.match(text, number.end) is not None
         if trend := _said_before(_words_of_clause(before), number.kind, is_money=is_money):
-            return trend
+            is_level = trend in _LEVEL_OF and _OF_LEVEL.match(text, number.start)
+            return _LEVEL_OF[trend] if is_level else trend
     if plan := _TO_PLAN.match(text, number.end):
         return Trend.RISE_BY if plan["above"] else Trend.FALL_BY
     return _said_behind(text, number)

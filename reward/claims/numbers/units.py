@@ -57,7 +57,10 @@ _PHRASE_STARTS = frozenset(re.split("[ -]", w)[0].casefold() for w in _PHRASES)
 _PHRASE = re.compile(either(_PHRASES).replace(SPACE, rf"\.?{SPACE}") + rf"{END}", re.IGNORECASE)
 _IDEOGRAMS = re.compile(either(w for w in _EXACT if w[0] >= "\u3400"))
 _WORD = r"[^\W\d_]{1,20}(?:[²³]|\^?[23](?![\d,.]))?"
-_FIRST = re.compile(rf"(?P<gap>{SPACE}|-)?(?P<unit>°{SPACE}?[CF]{END}|[°℃℉]|{_WORD}{END})")
+_OF_HOURS = "flying|flight|driving|training|teaching|sunshine"  # "400 flying hours"
+_FIRST = re.compile(
+    rf"(?P<gap>{SPACE}(?:(?:{_OF_HOURS}){SPACE}(?=hours?{END}))?|-)?(?P<unit>°{SPACE}?[CF]{END}|[°℃℉]|{_WORD}{END})"
+)
 _PER = re.compile(
     rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>(?:(?:cubic|square){SPACE})?{_WORD}){END}"
 )

@@ -44,7 +44,9 @@ _PLACE = re.compile(rf"[ \u00a0-](?:place|spot|position){END}", re.IGNORECASE)
 _SUPERLATIVE = re.compile(rf"[-\s](?:[^\W\d_]{{3,}}est|most|best|worst){END}")  # "second-largest"
 _NO_RANK = re.compile(rf"[ \u00a0-](?:party|parties|world|person){END}", re.IGNORECASE)
 _RANK = re.compile(
-    r",|[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b|more\b|less\b)[a-z]|-[a-z]", re.IGNORECASE
+    r",|[ \u00a0](?!(?:of|the|and|or|in|to|that|as|more|less|ha(?:ve|s|d)|are|is|was|were|do|did|will|would"
+    r"|can|could|lived?|worked?|said|say)\b)[a-z]|-[a-z]",
+    re.IGNORECASE,
 )
 _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)|-)[a-z]", re.IGNORECASE)
 _BY = re.compile(rf"{BEGIN}by[ ]$", re.IGNORECASE)
@@ -114,7 +116,8 @@ def _with_article(run: Run) -> WordNumber | None:
         return None
     needs_unit = run.word(2) == "of" and run.word(3) in ("a", "an") and unit_at(text, run.end(4)) is not None
     is_cut = by and run.word(2) not in _AFTER_QUARTERS  # "fell by a quarter"
-    is_amount = part == "quarter" and (is_cut or _OF_AN_AMOUNT.match(text, end) is not None)
+    is_of = part in ("quarter", "half") and _OF_AN_AMOUNT.match(text, end) is not None
+    is_amount = is_of or (part == "quarter" and is_cut)
     weak = needs_unit or (part in ("half", "quarter") and not is_amount)
     return WordNumber(value, Decimal(0), run.end(4) if needs_unit else end, weak=weak, needs_unit=needs_unit)
 
