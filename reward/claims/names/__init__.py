@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from reward.claims.kind import ClaimKind
 from reward.claims.names import match
-from reward.claims.names.compass import contradicted_directions
+from reward.claims.names.contradicted import contradicted
 from reward.claims.names.find import find_names
 from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.lexicon import is_common
@@ -47,8 +47,8 @@ class Names(ClaimKind):
         names = _distinct(find_names(response, self._is_small))
         names = [name for name in names if not self._is_given(name)] or names
         texts = (text for document in self.query.documents for text in (document.title, document.text))
-        directions = list(contradicted_directions(response, texts))
-        return sorted((*names, *directions), key=attrgetter("start")) if directions else names
+        words = list(contradicted(response, texts))
+        return sorted((*names, *words), key=attrgetter("start")) if words else names
 
     def _is_small(self, word: str) -> bool:
         return any(index_names(document.text).holds_small(word) for document in self.query.documents)

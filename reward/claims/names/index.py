@@ -125,7 +125,7 @@ class Index(Text):
         members = [places[word] for word in words]
         rarest = min(range(len(members)), key=lambda i: len(members[i]))
         most = [0 if len(word) == 1 and word.isalpha() else _MOST_BETWEEN for word in words]
-        if not linked:
+        if not linked and words[-1] in _RULERS:
             most[-1] = _MOST_BETWEEN  # the "V" of "Charles the Fifth" is no initial
         left = list(zip(members[:rarest], most[1:], strict=False))[::-1]
         right = list(zip(members[rarest + 1 :], most[rarest + 1 :], strict=True))

@@ -63,7 +63,9 @@ _BEFORE_A_VERB = re.compile(
     re.IGNORECASE,
 )
 _HAS_SUBJECT = re.compile(rf"{BEGIN}(?:was|were|been|has|have|had|than|nearly|almost|about) $", re.IGNORECASE)
-_HALVED = re.compile(rf" (?:the|its|their|his|her|our|from|to|in|by|since|between){END}", re.IGNORECASE)
+_HALVED = re.compile(
+    rf" (?:the|its|their|his|her|our|from|to|in|by|since|between|over|within|during){END}", re.IGNORECASE
+)
 _OTHER_VERB = re.compile(rf"-| (?:over|up|down|back|as|off){END}", re.IGNORECASE)
 _IS = re.compile(rf"{BEGIN}(?:is|are|was|were) $", re.IGNORECASE)
 _THE = re.compile(

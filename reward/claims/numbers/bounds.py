@@ -44,7 +44,11 @@ _AFTER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 # No more is allowed, or true: "do not take more than 3".
-_NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,2} $", re.IGNORECASE)
+_NOT = re.compile(
+    r"(?:\b(?:not|never|cannot)|n['\u2019]t|\bno (?:\w+ ){1,2}(?:may|should|must|can|will|shall))"
+    r"(?: \w+){0,2} $",
+    re.IGNORECASE,
+)
 _EXCEED_NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: [\w-]+){0,8} $", re.IGNORECASE)
 _EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl|turn)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
 # A change in the same clause: "tripled over 5 years", but not "fell for over 5 years".
@@ -53,7 +57,11 @@ _CHANGES = re.compile(
     r"|f[ae]ll\w*|drop\w*|climb\w*|shr[iau]nk\w*|times)\b[^.;:!?]*(?<!\bfor)(?<!\bof)(?<!\btook)(?<!\blasted)$",
     re.IGNORECASE,
 )
-_CLIMBS = re.compile(r"\b(?:g[eo]ts?|climb(?:s|ed)?|r[io]ses?|went|flew|soar(?:s|ed))[ ]$", re.IGNORECASE)
+_CLIMBS = re.compile(
+    r"\b(?:g[eo]ts?|climb(?:s|ed)?|r[io]ses?|went|flew|soar(?:s|ed)|pick(?:s|ed)|edged|crept|jumped"
+    r"|moved)[ ]$",
+    re.IGNORECASE,
+)
 _REACH = 80
 _SHORT = ("nearly", "almost")
 _LONGEST_BEFORE = 28

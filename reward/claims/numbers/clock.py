@@ -17,9 +17,8 @@ from reward.claims.text import lowered
 
 _HOURS = {word: hour for word, hour in CARDINALS.items() if 1 <= hour <= 12}
 _AM_PM = rf"{SPACE}?(?P<half>[aApP])(?:\.{SPACE}?[mM]\b\.?|[mM]{END})"
-_PART_OF_DAY = (
-    rf"{SPACE}(?:in{SPACE}the{SPACE}(?P<part>morning|afternoon|evening)|at{SPACE}(?P<night>night))(?!\w)"
-)
+_ON_THAT = rf"(?:in{SPACE}the|on{SPACE}the|that|this|the{SPACE}(?:next|following)){SPACE}"
+_PART_OF_DAY = rf"{SPACE}(?:{_ON_THAT}(?P<part>morning|afternoon|evening)|at{SPACE}(?P<night>night))(?!\w)"
 _CLOCKS = (
     re.compile(
         r"(?P<hour>\d{1,2}):(?P<minute>\d{2}|0(?!\d))(?::(?P<second>\d{2}))?(?![\d:])"

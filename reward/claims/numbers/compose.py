@@ -225,6 +225,8 @@ def _ratio_in_words(text: str, first: Number, second: Number, gap: str) -> Numbe
         is_small = 0 < first.value <= 100 and first.step == 1 and first.value < second.value <= 1_000_000
         if not is_small or second.value == 24 or _THE.match(text, second.end):
             return None
+    if gap in ("out_of", "chance"):  # neither side is a share by itself: "nine out of ten" is no 10%
+        first, second = (changed(side, counts=True) for side in (first, second))
     return _pair(first, second)
 
 

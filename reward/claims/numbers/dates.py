@@ -53,6 +53,9 @@ _BEHIND_MONTH = (
     re.compile(rf"{_DAYS}(?![\d%]|[.,:/]\d|{SPACE}?[-/]\d|[^\W\d_]){_TAIL}"),
     re.compile(rf"(?P<day>\d{{1,2}}){_TH}?(?![\d%]|[.,:/]\d|[^\W\d_]){_TAIL}"),
 )
+_OF_SOMETHING = re.compile(
+    rf"{SPACE}(?!to{END}|and{END}|through{END}|at{END}|in{END}|the{END}|was{END})[a-z]{{2,}}"
+)
 _LONE_YEAR = re.compile(rf"(?P<year>{_YEAR})")
 _DAY_BEFORE = (
     re.compile(rf"{_DAYS}(?:{SPACE}of)?{SPACE}(?P<month>{MONTH}){_TAIL}"),
@@ -95,6 +98,8 @@ def date_at(text: str, at: int, low: int, order: DateOrder | None, *, end: int) 
     """
     if before := _month_before(text, at, low):
         may_be_day = before["month"] in _ENGLISH and end - at <= 2
+        if "," in before[0] and _OF_SOMETHING.match(text, end):
+            may_be_day = False  # "in June, 4 cents less"
         for pattern in _BEHIND_MONTH if may_be_day else (_LONE_YEAR,):
             match = pattern.match(text, at)
             if match and (date := _named(match, before["month"], before.start())):

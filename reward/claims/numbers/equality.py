@@ -39,6 +39,7 @@ _NEAR = Fraction(1, 10)
 _NEAR_ROUND = Fraction(
     1, 5
 )  # of round bounds, within a step or half of one: "over 5" of 6, "over 100" of 112
+_NEAR_SHARE = Fraction(3, 20)  # of shares in words: "over half" of 56%
 _FIRST_OF_TWO_DIGITS = 10
 _NEAR_STEPS = 2  # nobody says "over 8,106" of 8,110
 
@@ -120,7 +121,8 @@ def _is_near(claimed: Number, found: Number) -> bool:
     elif not found.is_bound:
         part = round_step if bound < _FIRST_OF_TWO_DIGITS else round_step / 2
         far = max(bound * _NEAR, min(part, bound * _NEAR_ROUND))
-        far = min(far, _NEAR_STEPS * round_step) if round_step else far
+        # "fewer than half" has no step
+        far = min(far, _NEAR_STEPS * round_step) if round_step else bound * _NEAR_SHARE
     elif found.unit == claimed.unit and _blurred_step(found.value, Fraction(found.step)) >= round_step:
         far = Fraction(0)  # a bound is no value that another one was made of: it may only be rounded
     else:

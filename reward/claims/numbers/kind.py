@@ -43,6 +43,7 @@ _WINNERS, _GROUPS = (
     {int(count): words.split("|") if words else [] for count, words in TABLES["things"][name].items()}
     for name in ("winners", "groups")
 )
+_OFTEN = {2: ("scored twice", "brace"), 3: ("hat-trick", "hat trick", "thrice")}
 _MULTIPLE = re.compile(r"(?:fold|(?:doubl|tripl|trebl|quadrupl|quintupl|halv)(?:e[ds]?|ing))$", re.IGNORECASE)
 _OF_SOMETHING = re.compile(
     r"[ \t](?:as|the|its|their|his|her|what|that|more|larger|higher|bigger|greater|faster|longer|older)\b"
@@ -183,12 +184,12 @@ class Numbers(ClaimKind):
             return True
         is_during = mention.form in (Form.MORE_THAN, Form.LESS_THAN)  # "over two years", "in under a year"
         if is_during and self.lookup(self.query.documents).bounds_otherwise(mention):
-            return True
+            return True  # by the other bound, or "under nine months" for "under nine years"
         if mention.kind is Kind.DURATION and (not is_during or mention.unit in _SHORT_TIMES):
             return self.lookup(self.query.documents).has_durations
-        if mention.kind is Kind.PERCENTAGE_POINT:  # which documents often call points
-            return self._say(("percentage point", "basis point"))
         things = things_behind(response, mention)
+        if mention.kind is Kind.COUNT and self._say(_OFTEN.get(int(mention.value), ())):
+            return False  # "two goals" of who "scored twice"
         if things and self.lookup(self.query.documents).counts_otherwise(mention, things):
             return True
         if mention.kind in _RANKS and mention.form is Form.EXACT:
@@ -196,8 +197,8 @@ class Numbers(ClaimKind):
                 return False
             if not may_be_known(mention, response) and not self._names_group(mention):
                 return True
-        elif mention.kind in _RANKS or mention.kind in _SHARES:
-            return True  # "two to six people", "seven per cent"
+        elif mention.kind is not Kind.DURATION and mention.unit != "times":
+            return True  # "two to six people", "seven per cent", "six euros"
         return self._tells_of(response, mention)
 
     def _names_group(self, mention: Number) -> bool:

@@ -40,6 +40,13 @@ _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
 _MOST_PLACES_KEPT = 16
+_TIMES = {
+    time: re.compile(rf"\b(?:{words})", re.IGNORECASE)
+    for time, words in (
+        *(("hour", "hour"), ("day", "day|dai|night"), ("week", "week"), ("month", "month")),
+        *(("quarter", "quarter"), ("year", "year|annu|per annum|p\\.a")),
+    )
+}
 _SIDES = 2  # of a ratio
 _THE_DAY = re.compile(r"\bthe $", re.IGNORECASE)
 _END_OF = re.compile(r"\bend of $", re.IGNORECASE)
@@ -89,9 +96,18 @@ class NumberLookup:
         return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self.texts)
 
     def bounds_otherwise(self, claimed: Number) -> bool:
-        """Whether a document has the other bound of the same value: "just under nine months"."""
+        """Whether a document has the other bound of the same value, or the same bound in another unit."""
         opposed = Form.LESS_THAN if claimed.form is Form.MORE_THAN else Form.MORE_THAN
+        entries = (one for _, index in self.texts for one in index.by_value.get(claimed.value, ()))
+        if any(e.number.form is claimed.form and e.number.dimension == claimed.dimension for e in entries):
+            return True
         return bool(self._of_value(changed(claimed, form=opposed)))
+
+    def _gives_other_rate(self, rate: str) -> bool:
+        """Whether no document says what an amount is for, while one says another time for its amounts."""
+        if any(_TIMES[rate].search(document.text) for document, _ in self.texts):
+            return False
+        return any(one.rate in _TIMES for _, index in self.texts for one in index.numbers)
 
     def _find(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         if places := self._places(claimed):
@@ -233,6 +249,8 @@ class NumberLookup:
             return False  # "Q3" where a document speaks of Q2, and of a day in the third quarter
         if claimed.rate and found.rate and claimed.rate != found.rate:
             return False  # "$40 per month" is no "$40 per week"
+        if claimed.rate in _TIMES and not found.rate and self._gives_other_rate(claimed.rate):
+            return False  # "$40 per month" where the documents speak of years alone
         if found.kind is Kind.IDENTIFIER and claimed.kind is not Kind.IDENTIFIER:
             is_roman = found.value == claimed.value and _ROMAN.fullmatch(found.unit) is not None
             if claimed.kind in (Kind.YEAR, Kind.COUNT):
@@ -334,7 +352,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
         yield changed(number, readings=((seconds,),), parts=(), **lasts)
     if number.kind is Kind.COUNT and number.value > _SIXTY:  # "streamed 2 billion times"
         yield changed(number, kind=Kind.QUANTITY, unit="times", dimension="multiple")
-    is_part = number.is_bound and number.kind in (Kind.COUNT, Kind.PERCENT)  # "over half"
+    is_of_few = number.kind is Kind.RATIO and number.values[-1] <= _MOST_FEW  # "more than six in ten"
+    is_part = number.is_bound and (number.kind in (Kind.COUNT, Kind.PERCENT) or is_of_few)  # "over half"
     share = _share(number) if is_part or number.form is Form.EXACT else None
     if share is None:
         return

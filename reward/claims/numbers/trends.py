@@ -45,7 +45,8 @@ _ONE_OF = (  # of each row no number can be two
     *((Trend.PROFIT, Trend.LOSS), (Trend.ABOVE, Trend.BELOW), (Trend.BEFORE, Trend.AFTER)),
     *((Trend.BIRTH, Trend.DEATH), (Trend.EARLY, Trend.MID, Trend.LATE)),
 )
-_OPPOSED = frozenset(pair for row in _ONE_OF for pair in permutations(row, 2))
+_LESS_OR_MORE = ((Trend.ABOVE, Trend.FALL_BY), (Trend.BELOW, Trend.RISE_BY))  # "3% above" and "3% less than"
+_OPPOSED = frozenset(pair for row in (*_ONE_OF, *_LESS_OR_MORE) for pair in permutations(row, 2))
 _DOWN = (Trend.FALL_BY, Trend.LOSS)
 _SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
@@ -67,7 +68,8 @@ _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
 _SCHEDULE = re.compile(r" (?:(?P<early>early|ahead of (?:schedule|time))|late|behind (?:schedule|time))\b")
 _PLAN = r"(?:budgeted|expected|planned|forecast|projected|estimated|anticipated|predicted|budget)\b"
 _THAN_BEFORE = re.compile(
-    r"(?: [a-z]+)? than (?:before|last|previously|in \d|(?:\w+ ){1,3}(?:earlier|before|ago)\b"
+    r"(?: [a-z]+)? than (?:before|last|previously|in \d|in an? (?:average|normal|typical)\b"
+    r"|(?:\w+ ){1,3}(?:earlier|before|ago)\b"
     r"|(?:the|an?) (?:previous |prior )?(?:year|month|quarter|week)\b"
     r"|(?:its|the) predecessor\b|the \w+ (?:it|that it) replace[sd]"
     rf"|(?:had been |was |were |originally |first )*{_PLAN})"
@@ -76,6 +78,10 @@ _TO_PLAN = re.compile(
     r" (?:(?P<above>above|over)|below|under) (?:(?:the|its|their|his|her) )?(?:original )?"
     r"(?:budget|target|forecast|estimate|expectation|plan)s?\b"
 )
+_TO_LEVEL = re.compile(
+    r" (?:(?P<above>above|over)|below|under) (?:(?:the|its|their|his|her|an?) )?(?:asking|guide|reserve|list"
+    r"|market|average|normal|usual|mean|national|legal|maximum|minimum|previous|long-term)\b"
+)
 _NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": of two that are compared, or the lower part
 _PLANNED = re.compile(
     r" (?:(?P<early>earlier|sooner)|later) than (?:usual|normal|average|planned|scheduled|expected|last year"
@@ -83,7 +89,7 @@ _PLANNED = re.compile(
 )
 _NOT_BEFORE = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,3} before $", re.IGNORECASE)
 _BEFORE_DATES = re.compile(
-    r"\b(?:(?P<before>before|by|prior to)|(?P<until>until )?after)"
+    r"\b(?:(?P<before>before|by|prior to|until|till|through)|(?P<until>until )?after|from|since|starting)"
     r"(?: the (?:start|beginning|middle|end|close) of)? $",
     re.IGNORECASE,
 )
@@ -93,7 +99,10 @@ _DENIES = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?;]\s|\n")
-_LAST_BEFORE_DATES = ("before", "by", "to", "after", "of", "early", "late", "mid", "mid-", "in")
+_LAST_BEFORE_DATES = frozenset((
+    *("before", "by", "to", "after", "of", "early", "late", "mid", "mid-", "in"),
+    *("until", "till", "through", "from", "since", "starting"),
+))  # fmt: skip
 _SIDE_BEHIND = re.compile(r",? at the (?:very )?(?P<side>latest|earliest)\b")
 _PART = re.compile(
     r"\b(?:(early|mid|late)[- ](?:in )?|(?:the )?(start|beginning|middle|end|close) of )$", re.IGNORECASE
@@ -118,7 +127,7 @@ _LEVEL_OF = {Trend.RISE_BY: Trend("rise to"), Trend.FALL_BY: Trend("fall to")}
 _GAINS = by_word({"rise by": "gain|gains|gained|gaining|added", "fall by": "lose|loses|lost|losing|shed"})
 # What one gains no other one loses, but for seats and votes.
 _GAINED = re.compile(
-    r" (?:(?:new|net|paying|monthly|active|daily) )*(?:subscriber|user|customer|member|job|follower|employee"
+    r" (?:[a-z]+ ){0,3}(?:subscriber|user|customer|member|job|follower|employee"
     r"|worker|resident|inhabitant|viewer|reader)s?\b"
 )
 _REACH = 64  # characters
@@ -150,6 +159,8 @@ def trend_of(text: str, number: Number) -> Trend:
         if trend := _said_before(_words_of_clause(before), number.kind, is_money=is_money):
             is_level = trend in _LEVEL_OF and _OF_LEVEL.match(text, number.start)
             return _LEVEL_OF[trend] if is_level else trend
+    if level := _TO_LEVEL.match(text, number.end):
+        return Trend.ABOVE if level["above"] else Trend.BELOW
     if plan := _TO_PLAN.match(text, number.end):
         return Trend.RISE_BY if plan["above"] else Trend.FALL_BY
     return _said_behind(text, number)
@@ -227,7 +238,7 @@ def _side_of_date(text: str, number: Number) -> Trend:
         return Trend.AFTER
     side = _BEFORE_DATES.search(before)
     if side and not (number.kind is Kind.YEAR and side[0].lower().startswith("by")):
-        sentence = _SENTENCE_END.split(text[max(0, number.start - _CLAUSE) : number.start])[-1]
+        sentence = _SENTENCE_END.split(text[max(0, number.start - _CLAUSE) : number.start - len(side[0])])[-1]
         sentence += _SENTENCE_END.split(text[number.end : number.end + _CLAUSE])[0]
         if _DENIES.search(sentence) and not side["until"]:  # "not until after" is after
             return Trend.NONE

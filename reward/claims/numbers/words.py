@@ -50,6 +50,7 @@ _RANK = re.compile(
 )
 _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)|-)[a-z]", re.IGNORECASE)
 _BY = re.compile(rf"{BEGIN}by[ ]$", re.IGNORECASE)
+_PAYS = re.compile(rf"{BEGIN}(?:pays?|paid|costs?)[ ]$", re.IGNORECASE)
 _AFTER_QUARTERS = ("point", "points", "percentage", "percent", "mile", "inch", "hour", "century", "of")
 # Before a half that is a part of a match, a year or a page.
 _ONE_OF_TWO = re.compile(
@@ -60,6 +61,7 @@ _ONE_OF_TWO = re.compile(
 )
 _OF_AN_AMOUNT = re.compile(
     r"[ ](?:of[ ](?:the|all|its|their|them|those|these|us|his|her|our|my|your|it|what|that|this|[A-Z\d$€£])"
+    r"|(?:price|fare|pay)\b"
     r"|(?:the|its|their|his|her|our|my|your|as|that|those|these|this)[ ](?!battle|time[ ]the|way)\w)"
 )
 
@@ -97,6 +99,8 @@ def _is_share(text: str, start: int, end: int) -> bool:
     before = text[max(0, start - 24) : start]
     if _BY.search(before):
         return _NOUN.match(text, end) is None
+    if _PAYS.search(before) and _NOUN.match(text, end) is None:
+        return True
     return not _ONE_OF_TWO.search(before) and _OF_AN_AMOUNT.match(text, end) is not None
 
 

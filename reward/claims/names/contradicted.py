@@ -1,0 +1,121 @@
+"""Small words that the documents contradict: "in the north" where they only speak of the south.
+
+Directions, how often something happens ("weekly"), seasons, parts of a day and medals are names of nothing,
+and most of them tell little. Such a word is a claim only where the documents use another one of its row and
+never this one, or what implies it: a date in March implies spring, a time of day all parts of the day.
+
+"Ash is north of Elm" and "Elm is south of Ash" are both true, so the side of something is none.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from reward.claims.names.model import Name
+
+_OPPOSITES = {"north": "south", "south": "north", "east": "west", "west": "east"}
+_WORD = re.compile(
+    r"(?<![^\W_])(north|south)?(?:(?<=th)[- ]?)?(east|west)?(?:(?<=th)|(?<=st))"
+    r"(?:ern(?:most|er|ers)?|erly|wards?|bound)?(?![^\W_])",
+    re.IGNORECASE,
+)
+_SIDE = re.compile(r" of\b")
+_THE = re.compile(r"\bthe (?:far |extreme |very )?$", re.IGNORECASE)
+
+
+class _Member(NamedTuple):
+    """One of the words of a row, of which only one can be right."""
+
+    said: re.Pattern[str]  # how a response or a document says it, in small letters
+    implied: re.Pattern[str]  # what in a document says it, too
+
+
+def _member(said: str, implied: str) -> _Member:
+    return _Member(re.compile(rf"\b(?:{said})\b"), re.compile(rf"\b(?:{implied})", re.IGNORECASE))
+
+
+def _every(unit: str, adjectives: str) -> _Member:
+    """How often something happens; any word for its unit of time implies it."""
+    return _member(
+        rf"{adjectives}|every {unit}|each {unit}|once an? {unit}|once per {unit}", f"{unit}|{adjectives}"
+    )
+
+
+_CLOCK = r"\d[:.]\d\d|\d ?[ap]\.?m\b|o['\u2019]clock|noon|midnight|hours\b"
+_SIDES = (
+    "hand|wing|side|engine|arm|leg|foot|knee|eye|ear|lung|bank|shoulder|ankle|hip|wrist|elbow|thigh|breast|kidney"
+    "|winger|lane|temple|atrium|ventricle"
+)
+_ROWS = (
+    (
+        _every("hour", "hourly"),
+        _every("day", "daily"),
+        _every("week", "weekly"),
+        _every("month", "monthly"),
+        _every("quarter", "quarterly"),
+        _every("year", "yearly|annual|annually"),
+    ),
+    (
+        _member("(?:in|next|last|this|the|until|since|every|by) spring", "spring|mar|apr|may"),
+        _member("(?:in|next|last|this|the|until|since|every|by) summer", "summer|jun|jul|aug"),
+        _member("(?:in|next|last|this|the|until|since|every|by) autumn", "autumn|fall|sep|oct|nov"),
+        _member("(?:in|next|last|this|the|until|since|every|by) winter", "winter|dec|jan|feb"),
+    ),
+    (
+        _member("morning", f"morning|breakfast|{_CLOCK}"),
+        _member("afternoon", f"afternoon|lunch|{_CLOCK}"),
+        _member("evening", f"evening|dinner|night|{_CLOCK}"),
+    ),
+    (
+        _member("gold", "gold|first|won\\b|win|champion|1st"),
+        _member("silver", "silver|second|runner|2nd"),
+        _member("bronze", "bronze|third|3rd"),
+    ),
+    (
+        _member("quarter-finals?", "quarter-?final|last eight"),
+        _member("semi-?finals?", "semi-?final|last four"),
+    ),
+    (
+        _member(f"left[- ](?:{_SIDES})", f"left[- ](?:{_SIDES})|left[- ]?hand"),
+        _member(f"right[- ](?:{_SIDES})", f"right[- ](?:{_SIDES})|right[- ]?hand"),
+    ),
+)  # fmt: skip
+
+
+def contradicted(response: str, documents: Iterable[str]) -> Iterator[Name]:
+    """The words of a response that no document says or implies, while one says another of their row."""
+    texts = tuple(documents)
+    yield from _directions(response, texts)
+    for row in _ROWS:
+        found = [(member, match) for member in row for match in member.said.finditer(response)]
+        for member, match in found:
+            others = (one for one in row if one is not member)
+            if not _says(member.implied, texts) and any(_says(one.said, texts) for one in others):
+                yield Name(*match.span(), match[0], (match[0],))
+
+
+@lru_cache(maxsize=256)
+def _says(pattern: re.Pattern[str], documents: tuple[str, ...]) -> bool:
+    return any(pattern.search(document) for document in documents)
+
+
+def _directions(response: str, documents: tuple[str, ...]) -> Iterator[Name]:
+    """Directions in small letters that no document holds, while one has the opposite in small letters."""
+    found = [match for match in _WORD.finditer(response) if match[0].islower() and not _is_side(match)]
+    if not found:
+        return
+    in_documents = [match for document in documents for match in _WORD.finditer(document)]
+    held = {part.lower() for match in in_documents for part in match.groups("")}
+    held_small = {part for match in in_documents if match[0].islower() for part in match.groups("")}
+    for match in found:
+        parts = list(filter(None, match.groups()))
+        if any(part not in held and _OPPOSITES[part] in held_small for part in parts):
+            yield Name(*match.span(), match[0], (match[0],))
+
+
+def _is_side(match: re.Match[str]) -> bool:
+    """Whether it says on which side of something else a thing is: "12 km north of the city"."""
+    if not _SIDE.match(match.string, match.end()):
+        return False
+    return not _THE.search(match.string, max(0, match.start() - 16), match.start())
