@@ -1,6 +1,6 @@
 """One word of an answer exchanged, by which it says something else: the audit without a model must see it.
 
-`tests/data/exchanged_words.tsv` has a document, an answer that it supports, and one that it does not. The rows
+`tests/data/exchanged_words.tsv` has a document, an answer that it supports, and one that it does not. They
 were found by exchanging words of right answers by script: units, bounds, moves, rates, parts of a day, names.
 """
 
