@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from reward.claims.day_names import days_of_document, named_day, names_of_days, weekday
 from reward.claims.kind import ClaimKind, Context, Place
@@ -91,10 +91,10 @@ class DateLookup(NumberLookup):
     def find(self, claimed: Number, *, context: Context | None = None) -> Place[Number] | None:
         """The place that supports a date, a part of a year, a weekday or a month."""
         if claimed.kind is Kind.WEEKDAY and claimed.form is Form.EXACT and context is not None:
-            said = context()
-            if self._says_otherwise(claimed, said):
+            if self._dated_days and self._says_otherwise(claimed, context()):
                 return None
-            return self._find_day(claimed, is_end=_ends_range(claimed, said))
+            is_end = self._has_ranges and _ends_range(claimed, context())
+            return self._find_day(claimed, is_end=is_end)
         if claimed.kind is Kind.WEEKDAY or _is_lone_month(claimed):
             return self._find_day(claimed)
         if place := super().find(claimed, context=context):
@@ -122,13 +122,22 @@ class DateLookup(NumberLookup):
     def _says_otherwise(self, claimed: Number, said: str) -> bool:
         """Whether a sentence names a weekday beside a date that the documents give to another weekday."""
         dates = {date.values[1:] for day, date in _days_and_dates(said) if day.value == claimed.value}
-        if not dates:
-            return False
+        return any(claimed.value not in self._dated_days.get(date, {claimed.value}) for date in dates)
+
+    @cached_property
+    def _dated_days(self) -> dict[tuple[Decimal, ...], set[Decimal]]:
+        """The weekdays that the documents name beside each month and day."""
         given: dict[tuple[Decimal, ...], set[Decimal]] = {}
         for document in self._documents:
             for day, date in _days_and_dates(document.text):
                 given.setdefault(date.values[1:], set()).add(day.value)
-        return any(claimed.value not in given.get(date, {claimed.value}) for date in dates)
+        return given
+
+    @cached_property
+    def _has_ranges(self) -> bool:
+        """Whether a document says from which weekday to which."""
+        days = (day for document in self._documents for day in days_of_document(document.text))
+        return any(day.form is Form.RANGE for day in days)
 
     def _find_each(self, claimed: Number) -> Place[Number] | None:
         """The days of "weekdays" or "weekends", where the documents list each of them."""

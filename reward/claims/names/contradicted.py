@@ -13,8 +13,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from reward.claims.names.model import Name
+from reward.claims.text import lowered, words_in
 
 _OPPOSITES = {"north": "south", "south": "north", "east": "west", "west": "east"}
+_ANY_DIRECTION = re.compile(rf"\b(?:{'|'.join(_OPPOSITES)})")
 _WORD = re.compile(
     r"(?<![^\W_])(north|south)?(?:(?<=th)[- ]?)?(east|west)?(?:(?<=th)|(?<=st))"
     r"(?:ern(?:most|er|ers)?|erly|wards?|bound)?(?![^\W_])",
@@ -47,8 +49,11 @@ _SIDES = (
     "hand|wing|side|engine|arm|leg|foot|knee|eye|ear|lung|bank|shoulder|ankle|hip|wrist|elbow|thigh|breast|kidney"
     "|winger|lane|temple|atrium|ventricle"
 )
+_IN = "(?:in|next|last|this|the|until|since|every|by)"
+# Each row after some words, one of which a text must hold to say a word of the row.
 _ROWS = (
     (
+        "every each once hourly daily weekly monthly quarterly yearly annual annually",
         _every("hour", "hourly"),
         _every("day", "daily"),
         _every("week", "weekly"),
@@ -57,37 +62,46 @@ _ROWS = (
         _every("year", "yearly|annual|annually"),
     ),
     (
-        _member("(?:in|next|last|this|the|until|since|every|by) spring", "spring|mar|apr|may"),
-        _member("(?:in|next|last|this|the|until|since|every|by) summer", "summer|jun|jul|aug"),
-        _member("(?:in|next|last|this|the|until|since|every|by) autumn", "autumn|fall|sep|oct|nov"),
-        _member("(?:in|next|last|this|the|until|since|every|by) winter", "winter|dec|jan|feb"),
+        "spring summer autumn winter",
+        _member(f"{_IN} spring", "spring|mar|apr|may"),
+        _member(f"{_IN} summer", "summer|jun|jul|aug"),
+        _member(f"{_IN} autumn", "autumn|fall|sep|oct|nov"),
+        _member(f"{_IN} winter", "winter|dec|jan|feb"),
     ),
     (
+        "morning afternoon evening",
         _member("morning", f"morning|breakfast|{_CLOCK}"),
         _member("afternoon", f"afternoon|lunch|{_CLOCK}"),
         _member("evening", f"evening|dinner|night|{_CLOCK}"),
     ),
     (
-        _member("gold", "gold|first|won\\b|win|champion|1st"),
+        "gold silver bronze",
+        _member("gold", "gold|first|won\b|win|champion|1st"),
         _member("silver", "silver|second|runner|2nd"),
         _member("bronze", "bronze|third|3rd"),
     ),
     (
+        "final finals semifinal semifinals",
         _member("quarter-finals?", "quarter-?final|last eight"),
         _member("semi-?finals?", "semi-?final|last four"),
     ),
     (
+        "left right",
         _member(f"left[- ](?:{_SIDES})", f"left[- ](?:{_SIDES})|left[- ]?hand"),
         _member(f"right[- ](?:{_SIDES})", f"right[- ](?:{_SIDES})|right[- ]?hand"),
     ),
-)  # fmt: skip
+)
+_WORDS_OF_ROWS = [(frozenset(words.split()), members) for words, *members in _ROWS]
 
 
 def contradicted(response: str, documents: Iterable[str]) -> Iterator[Name]:
     """The words of a response that no document says or implies, while one says another of their row."""
-    texts = tuple(documents)
-    yield from _directions(response, texts)
-    for row in _ROWS:
+    texts, words = tuple(documents), words_in(lowered(response)).all
+    if _ANY_DIRECTION.search(response):
+        yield from _directions(response, texts)
+    for telling, row in _WORDS_OF_ROWS:
+        if telling.isdisjoint(words):
+            continue
         found = [(member, match) for member in row for match in member.said.finditer(response)]
         for member, match in found:
             others = (one for one in row if one is not member)

@@ -54,9 +54,8 @@ def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
         is_headed = has_headings and in_heading(text, run[0].start)
         if is_headed and all(is_ordinary(part.low, is_small) for part in run):
             continue
-        if len(run) == 1 and is_small(run[0].low) and begins(text, run[0].start) and not _does(text, run[0]):
-            continue
-        if name := _name(text, run):
+        name = _name(text, run)
+        if name and not (len(run) == 1 and _is_begun(text, run[0], is_small)):
             place = place_behind(text, name.end)
             found.append(name._replace(place=place) if place else name)
     if not titles:
@@ -131,6 +130,11 @@ def _name(text: str, run: list[Part]) -> Name | None:
     if not run or all(part.low in lexicon.TITLES or len(part.low) == 1 for part in run):
         return None
     return name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+
+
+def _is_begun(text: str, part: Part, is_small: IsSmall) -> bool:
+    """Whether a word has its capital from where it is, and is one that the documents write small."""
+    return begins(text, part.start) and is_small(part.low) and not _does(text, part)
 
 
 def _does(text: str, part: Part) -> bool:

@@ -25,7 +25,7 @@ def _phrases(pattern: str) -> list[str]:
 _NAMES = {phrase: name for one, name in by_word(_WORDS["before"]).items() for phrase in _phrases(one.strip())}
 _SIGNS = by_word(_WORDS["signs"])
 _BEFORE = re.compile(
-    rf"(?:{BEGIN}(?P<words>{either(_NAMES)}){SPACE}(?:an?{SPACE}(?:further|additional){SPACE})?|(?<![-=<>])(?P<sign>{either(_SIGNS)}){SPACE}?)$",
+    rf"(?:{BEGIN}(?P<words>{either(_NAMES)})(?:{SPACE}(?:an?{SPACE}(?:further|additional){SPACE})?|(?<=er)-)|(?<![-=<>])(?P<sign>{either(_SIGNS)}){SPACE}?)$",
     re.IGNORECASE,
 )
 _LAST_WORDS = {"further", "additional", *(phrase.split()[-1].rstrip(".") for phrase in _NAMES)}
@@ -57,6 +57,12 @@ _CHANGES = re.compile(
     r"|f[ae]ll\w*|drop\w*|climb\w*|shr[iau]nk\w*|times)\b[^.;:!?]*(?<!\bfor)(?<!\bof)(?<!\btook)(?<!\blasted)$",
     re.IGNORECASE,
 )
+_LASTS = re.compile(
+    r"(?:\b(?:for|of|last(?:s|ed|ing)?|t(?:ake[sn]?|ook|aking)|is|was|were|are|be|been|spen[dt]s?|after|in|wait(?:s|ed)?"
+    r"|than|just|well|slightly|little|r[au]ns?|served?|work(?:s|ed)?|aged?|by|within|some|now|and|or|needs?|needed"
+    r"|still|a|to|barely|only|ha[ds]|have|not|hardly|scarcely)|[-:(,;])$",
+    re.IGNORECASE,
+)  # before a length of time that is over another one
 _CLIMBS = re.compile(
     r"\b(?:g[eo]ts?|climb(?:s|ed)?|r[io]ses?|went|flew|soar(?:s|ed)|pick(?:s|ed)|edged|crept|jumped"
     r"|moved)[ ]$",
@@ -126,7 +132,7 @@ def _before(text: str, start: int, low: int) -> re.Match[str] | None:
     if start <= low:
         return None
     words = text[max(low, start - 16) : start].rsplit(None, 1)
-    is_word = bool(words) and words[-1].casefold().rstrip(".") in _LAST_WORDS
+    is_word = bool(words) and words[-1].casefold().rstrip(".-") in _LAST_WORDS
     if not is_word and _LAST_SIGNS.isdisjoint(text[max(low, start - 2) : start]):
         return None
     return _BEFORE.search(text, max(low, start - _LONGEST_BEFORE), start)
@@ -146,7 +152,9 @@ def _is_no_bound(text: str, match: re.Match[str], number: Number, low: int) -> b
     if 0 < low == match.start() - 1 and text[low - 1].isdigit():
         return True
     before = text[max(0, match.start() - _REACH) : match.start()].rstrip()
-    return bool(_EXTENDS.search(before) or (number.kind is Kind.DURATION and _CHANGES.search(before)))
+    if number.kind is Kind.DURATION:  # "tracked them over two years"
+        return _CHANGES.search(before) is not None or _LASTS.search(before) is None
+    return _EXTENDS.search(before) is not None
 
 
 def _after(text: str, number: Number) -> Number:

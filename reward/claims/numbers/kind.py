@@ -180,7 +180,7 @@ class Numbers(ClaimKind):
         """
         if not _is_small_word(response, mention):
             return not self._is_one(response, mention)
-        if mention.rate and mention.unit == "times":
+        if mention.unit == "times" and (mention.rate or _IN_A_ROW.match(response, mention.end)):
             return True
         is_during = mention.form in (Form.MORE_THAN, Form.LESS_THAN)  # "over two years", "in under a year"
         if is_during and self.lookup(self.query.documents).bounds_otherwise(mention):

@@ -27,6 +27,9 @@ _NEXT_OF_A_ROW = re.compile(r"(?:\b(?:an?|another)\s|(?:^|[.!?:;\n]\s*)(?:the\s)
 _LAST = re.compile(r"\blast $")
 _ROUNDS = (4, 8)  # "the last four" of a cup
 _EVERY_ANSWER_RANKS = 3  # "a third reviewer", "the second phase"
+_RANKED_FACT = re.compile(
+    r" (?:week|weekend|half|edition|floor|season|place|child|son|daughter|wife|husband|division)\b"
+)
 _MOST_OF_A_ROW = 6  # "A fourth guest", "Sixth, wait."
 _ITEM = re.compile(r"^\s*(?:[-*\u2022]|\d{1,2}[.)]|[a-z][.)])\s", re.MULTILINE)
 _LAST_ITEM = re.compile(r",?\s(?:and|or|&)\s")
@@ -59,6 +62,8 @@ def may_be_known(number: Number, response: str) -> bool:
     """Whether a small count or rank in words speaks of known things, or of the text that holds it."""
     before = response[max(0, number.start - _LOOK_BACK) : number.start]
     if number.kind is Kind.ORDINAL:
+        if _RANKED_FACT.match(response, number.end):
+            return False
         most = _MOST_OF_A_ROW if _NEXT_OF_A_ROW.search(before) else _EVERY_ANSWER_RANKS
         return number.value <= most
     if number.value <= _MOST_KNOWN and _KNOWN.search(before):

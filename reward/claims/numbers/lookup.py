@@ -118,7 +118,8 @@ class NumberLookup:
             return self._find_period(claimed)
         if claimed.kind is Kind.RATIO and len(claimed.parts) == _SIDES:
             return self._find_sides(claimed, context)
-        if claimed.parts and not claimed.is_bound:  # a range is there when each of its numbers is
+        if claimed.parts and (claimed.form is Form.RANGE or claimed.kind is Kind.RATIO):
+            # A range is there when each of its numbers is, but no "11 hours 42 minutes".
             # A document seldom writes the zero of "from 0 to 100 km/h"; the other end is never zero.
             parts = [part for part in claimed.parts if part.value or not part.dimension]
             found = [self.find(part, context=context) for part in parts]

@@ -50,6 +50,7 @@ _RANK = re.compile(
 )
 _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)|-)[a-z]", re.IGNORECASE)
 _BY = re.compile(rf"{BEGIN}by[ ]$", re.IGNORECASE)
+_MORE = re.compile(rf"[ ](?:more|less|fewer|larger|higher|lower|bigger|smaller|cheaper){END}")
 _PAYS = re.compile(rf"{BEGIN}(?:pays?|paid|costs?)[ ]$", re.IGNORECASE)
 _AFTER_QUARTERS = ("point", "points", "percentage", "percent", "mile", "inch", "hour", "century", "of")
 # Before a half that is a part of a match, a year or a page.
@@ -121,6 +122,7 @@ def _with_article(run: Run) -> WordNumber | None:
     needs_unit = run.word(2) == "of" and run.word(3) in ("a", "an") and unit_at(text, run.end(4)) is not None
     is_cut = by and run.word(2) not in _AFTER_QUARTERS  # "fell by a quarter"
     is_of = part in ("quarter", "half") and _OF_AN_AMOUNT.match(text, end) is not None
+    is_of = is_of or (part == "quarter" and _MORE.match(text, end) is not None)
     is_amount = is_of or (part == "quarter" and is_cut)
     weak = needs_unit or (part in ("half", "quarter") and not is_amount)
     return WordNumber(value, Decimal(0), run.end(4) if needs_unit else end, weak=weak, needs_unit=needs_unit)
