@@ -8,6 +8,7 @@ weekday, by a range that it lies in ("Monday to Friday"), or by a full date that
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import re
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ from reward.claims.day_names import days_of_document, named_day, names_of_days, 
 from reward.claims.kind import ClaimKind, Context, Place
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import as_year
-from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons
+from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons, part_of_months
 from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.kind import Numbers
 from reward.claims.numbers.lookup import NumberLookup
@@ -30,6 +31,11 @@ from reward.claims.text import Spans
 from reward.types import Document
 
 _BEFORE_DATE = re.compile(r",? (?:the )?")
+_NAMES_OF_MONTHS = list(calendar.month_name)
+_MONTHS = re.compile(
+    rf"\b(?:[Bb]etween|[Ff]rom) (?P<first>{'|'.join(_NAMES_OF_MONTHS[1:])}) (?:and|to|through|until|till) "
+    rf"(?P<last>{'|'.join(_NAMES_OF_MONTHS[1:])})(?:,? (?:of )?(?P<year>[12]\d{{3}}))?"
+)
 _EVERY_DAY = (Decimal(1), Decimal(7))
 _COUNTED = re.compile(rf"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s{END}")  # "1743 rooms"
 
@@ -96,12 +102,14 @@ class DateLookup(NumberLookup):
             is_end = self._has_ranges and _ends_range(claimed, context())
             return self._find_day(claimed, is_end=is_end)
         if claimed.kind is Kind.WEEKDAY or _is_lone_month(claimed):
-            return self._find_day(claimed)
+            return self._find_day(claimed) or self._find_months(claimed, context)
         if place := super().find(claimed, context=context):
             return place
         if is_era(claimed):
             return self._find_bare_year(claimed)
-        return self._find_named(claimed) if claimed.form is Form.EXACT else None
+        if claimed.form is not Form.EXACT:
+            return None
+        return self._find_named(claimed) or self._find_months(claimed, context)
 
     def _find_day(self, claimed: Number, *, is_end: bool = False) -> Place[Number] | None:
         """A weekday, "weekdays", or a month that stands alone; an end of a range is not just a day in it."""
@@ -153,6 +161,26 @@ class DateLookup(NumberLookup):
                 is_amount = number.kind is Kind.COUNT and _COUNTED.match(document.text, number.end)
                 if not is_amount and lies_in_era(claimed, as_year(number)):
                     return Place(number, document)
+        return None
+
+    def _find_months(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """The quarter or half of a year of whose months a sentence names the first and the last."""
+        if context is None or claimed.kind is not Kind.DATE or claimed.values[2]:
+            return None
+        for months in _MONTHS.finditer(context()):
+            first, last = (_NAMES_OF_MONTHS.index(months[end]) for end in ("first", "last"))
+            part = part_of_months(first, last)
+            if not part or claimed.values[1] not in (first, last):
+                continue
+            year = Decimal(months["year"] or 0)
+            for document, index in self.texts:
+                for one in index.numbers:
+                    if (
+                        one.kind is Kind.PERIOD
+                        and one.values[1] == part
+                        and (not year or one.value in (0, year))
+                    ):
+                        return Place(one, document)
         return None
 
     def _find_named(self, claimed: Number) -> Place[Number] | None:

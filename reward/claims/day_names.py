@@ -58,7 +58,8 @@ _MONTH = re.compile(
     rf"\b(?:{_PLAIN_MONTHS}"
     r"|(?:(?<=\b(?:week|half|days|part) of )|(?<=\b(?:start|month) of )|(?<=\bend of )"
     r"|(?<=\bbeginning of )|(?<=\bmiddle of )|(?<=\b[Mm]id-)"
-    r"|(?<=\b[Ii]n )|(?<=\b(?:[Ll]ast|[Nn]ext|[Ll]ate) )|(?<=\b(?:[Ss]ince|[Uu]ntil|[Ee]arly) ))"
+    r"|(?<=\b[Ii]n )|(?<=\b[Bb]etween )"
+    r"|(?<=\b(?:[Ll]ast|[Nn]ext|[Ll]ate) )|(?<=\b(?:[Ss]ince|[Uu]ntil|[Ee]arly) ))"
     r"(?:May|March)"
     r"|(?<=\b[Ff]rom )(?:May|March)(?= (?:to|till|until|through|on|onwards?)\b))\b"
 )

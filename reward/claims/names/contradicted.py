@@ -23,6 +23,7 @@ _WORD = re.compile(
     re.IGNORECASE,
 )
 _SIDE = re.compile(r" of\b")
+_OF_WHAT = re.compile(r" of (?:the |its |their )?\w+")
 _THE = re.compile(r"\bthe (?:far |extreme |very )?$", re.IGNORECASE)
 
 
@@ -85,6 +86,7 @@ _ROWS = (
         _member("quarter-finals?", "quarter-?final|last eight"),
         _member("semi-?finals?", "semi-?final|last four"),
     ),
+    ("upstream downstream", _member("upstream", "upstream"), _member("downstream", "downstream")),
     (
         "left right",
         _member(f"left[- ](?:{_SIDES})", f"left[- ](?:{_SIDES})|left[- ]?hand"),
@@ -116,7 +118,9 @@ def _says(pattern: re.Pattern[str], documents: tuple[str, ...]) -> bool:
 
 def _directions(response: str, documents: tuple[str, ...]) -> Iterator[Name]:
     """Directions in small letters that no document holds, while one has the opposite in small letters."""
-    found = [match for match in _WORD.finditer(response) if match[0].islower() and not _is_side(match)]
+    words = [match for match in _WORD.finditer(response) if match[0].islower()]
+    found = [match for match in words if not _is_side(match)]
+    yield from (Name(*one.span(), one[0], (one[0],)) for one in words if _is_other_side(one, documents))
     if not found:
         return
     in_documents = [match for document in documents for match in _WORD.finditer(document)]
@@ -126,6 +130,15 @@ def _directions(response: str, documents: tuple[str, ...]) -> Iterator[Name]:
         parts = list(filter(None, match.groups()))
         if any(part not in held and _OPPOSITES[part] in held_small for part in parts):
             yield Name(*match.span(), match[0], (match[0],))
+
+
+def _is_other_side(match: re.Match[str], documents: tuple[str, ...]) -> bool:
+    """Whether documents say "north of the pass", and none "south of the pass", as the response does."""
+    of_what = _OF_WHAT.match(match.string, match.end())
+    other = _OPPOSITES.get(match[0].lower())
+    if of_what is None or other is None or any(f"{match[0]}{of_what[0]}" in text for text in documents):
+        return False
+    return any(f"{other}{of_what[0]}" in text for text in documents)
 
 
 def _is_side(match: re.Match[str]) -> bool:

@@ -73,6 +73,7 @@ _SURNAMES_TOO = words("surnames_too") | lexicon.GIVEN_NAMES
 _DOERS = lexicon.CITIES | words("also_words") | _SURNAMES_TOO  # names where they do what only a name does
 _PERSONS = words("persons")
 _APPOSED = re.compile(r", (?:who|whose|whom)\b|, (?:an?|the) ((?:[\w-]+ ?){1,4})")
+_SHORT_DAYS = ("sun", "jan", "mar")  # at the end of a name: "Bressay Sun"
 _KEPT = lexicon.PREFIXES | lexicon.GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
 _SILENT = _EMPTY | lexicon.CALENDAR
@@ -91,7 +92,9 @@ def _runs(text: str) -> Iterator[list[Part]]:
 
 
 def _continues(text: str, before: Part, part: Part) -> bool:
-    if part.start - before.end > 9 or before.low in lexicon.CALENDAR or part.low in lexicon.CALENDAR:
+    if part.start - before.end > 9 or before.low in lexicon.CALENDAR:
+        return False
+    if part.low in lexicon.CALENDAR and part.low not in _SHORT_DAYS:
         return False
     gap = text[before.end : part.start]
     if "\n" in gap or (before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s"))):

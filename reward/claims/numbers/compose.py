@@ -45,6 +45,7 @@ _THE = re.compile(rf"{SPACE}(?:the|a)\b")
 _NUMBER_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _READ_ON = re.compile(rf"{SPACE}(?:and|hundred|thousand|million|billion|trillion){SPACE}?", re.IGNORECASE)
 _CENTS = 2  # digits
+_FIRST_OF_CENTS, _CENTS_OF_ONE = 10, 100  # "three pounds eighty"
 _SECONDS = re.compile(r"s(?![\w-])")  # of "1min 04s"; elsewhere "12s" is no measure
 _FEW = 12
 _WITH_UNITS = (Kind.QUANTITY, Kind.DURATION, Kind.PERCENT, Kind.MONEY)
@@ -243,7 +244,8 @@ def _price(first: Number, second: Number) -> Number | None:
     """A price as it is said: "12 pounds 50"."""
     unit = "GBP" if first.unit == "pound" else first.unit
     is_money = first.kind is Kind.MONEY or first.unit == "pound"
-    has_cents = _is_bare(second) and second.step == 1 and second.end - second.start == _CENTS
+    is_written = second.end - second.start == _CENTS or not is_money or second.value >= _FIRST_OF_CENTS
+    has_cents = _is_bare(second) and second.step == 1 and is_written and second.value < _CENTS_OF_ONE
     if not is_money or first.step != 1 or not has_cents:
         return None
     value = EXACT.add(first.value, EXACT.scaleb(second.value, -_CENTS))

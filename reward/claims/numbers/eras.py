@@ -55,6 +55,9 @@ _QUARTER = re.compile(
     rf"(?P<unit>[ -](?:(?P<half>half)|(?:{_FISCAL})?quarter)){END}"
     rf"(?:,?{SPACE}{_OF_YEAR}(?P<year>{_YEAR})|{_NO_QUARTER})"
 )
+_FIRST_MONTHS = re.compile(
+    rf"(?P<unit>{SPACE}(?:(?P<half>six|6)|three|3){SPACE}months){SPACE}{_OF_YEAR}(?P<year>{_YEAR})"
+)
 _CODE = re.compile(
     rf"(?P<unit>[QH][1-4]|[1-4][QH])(?:,?{SPACE}?{_OF_YEAR}(?P<year>{_YEAR}|(?<=[QH])\d\d(?![\d:]))|{END})"
 )
@@ -72,6 +75,9 @@ _MONTHS = [
     *(range(0), range(1, 4), range(4, 7), range(7, 10), range(10, 13), range(1, 7), range(7, 13)),
     *(range(3, 7), range(6, 10), range(9, 13), (12, 1, 2, 3)),
 ]  # of each part of a year
+_PARTS_OF_MONTHS = {
+    (months[0], months[-1]): part for part, months in enumerate(_MONTHS[1 : LAST_HALF + 1], 1)
+}
 
 
 def era_of(text: str, number: Number) -> Number:
@@ -152,6 +158,8 @@ def _narrowed(text: str, years: Number) -> Number:
 
 def _quarter(text: str, rank: Number) -> Number | None:
     """A quarter, or with its year a half, from its number: "third quarter of 2018"."""
+    if rank.value == 1 and (months := _FIRST_MONTHS.match(text, rank.end)):
+        return _with_year(text, _HALF_YEAR + 1 if months["half"] else 1, rank.start, months)
     match, place = _QUARTER.match(text, rank.end), int(rank.value)
     if match is None or not 1 <= place <= 4 or (match["half"] and (place > 2 or not match["year"])):
         return None
@@ -207,6 +215,11 @@ def _whole(part: Number, year: Number) -> Number:
 def _period(year: int, part: int, start: int, end: int) -> Number:
     """A part of a year; the year is 0 where it is not written."""
     return Number(((Decimal(year), Decimal(part)),), Kind.PERIOD, step=Decimal(1), start=start, end=end)
+
+
+def part_of_months(first: int, last: int) -> int:
+    """The quarter or half of a year that begins and ends with these months; 0 for none."""
+    return _PARTS_OF_MONTHS.get((first, last), 0)
 
 
 def lone_part(number: Number) -> int:

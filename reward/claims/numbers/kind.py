@@ -33,10 +33,14 @@ _RANKS = (Kind.COUNT, Kind.ORDINAL)
 _NUMBER_SIGN = re.compile(r"(?<![^\W_])(?:[Nn]o\. ?|[Nn]umber |#)$")
 _ROW_OF = re.compile(r"\b(?:run|streak|series|string)(?: \w+)? (?:to|of|at) $")
 _POINTS = re.compile(r" points?\b")
-_IN_A_ROW = re.compile(r"(?: \w+)? (?:in a row|in succession|consecutive|straight|successive|running)\b")
+_IN_A_ROW = re.compile(
+    r"(?: \w+)? (?:in a row|in succession|consecutive|straight|successive|running"
+    r"|on the (?:trot|spin))\b"
+)
 _NEXT_WORD, _WORD_BEFORE = re.compile(r" ([a-z]+)\b"), re.compile(r"([A-Za-z]+) $")
 _SMALL_WORD = 12
 _PAIR = 2
+_MONTHS_A_YEAR = 12
 _SHORT_TIMES = ("second", "minute", "hour")  # nobody works these out from two dates
 _THING = re.compile(r"[ -]([a-z]{3,}|[A-Z]\w+(?: [A-Z]\w+)*)")
 _WINNERS, _GROUPS = (
@@ -185,6 +189,8 @@ class Numbers(ClaimKind):
         is_during = mention.form in (Form.MORE_THAN, Form.LESS_THAN)  # "over two years", "in under a year"
         if is_during and self.lookup(self.query.documents).bounds_otherwise(mention):
             return True  # by the other bound, or "under nine months" for "under nine years"
+        if mention.unit == "month" and mention.value == _MONTHS_A_YEAR and self._say(("year",)):
+            return False  # "the twelve months to March"
         if mention.kind is Kind.DURATION and (not is_during or mention.unit in _SHORT_TIMES):
             return self.lookup(self.query.documents).has_durations
         things = things_behind(response, mention)

@@ -340,6 +340,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
         yield changed(number, unit="KR")
     if number.unit == "pound":  # of mass, or of money
         yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
+    elif number.kind is Kind.MONEY and number.unit == "GBP" and not number.parts:
+        yield changed(number, kind=Kind.QUANTITY, unit="pound", dimension="mass")
     if fiscal := _FISCAL_YEAR.fullmatch(number.unit):
         year = Decimal(fiscal[1]) + (0 if len(fiscal[1]) > 2 else 2000)
         yield changed(number, readings=((year,),), kind=Kind.YEAR, unit="")

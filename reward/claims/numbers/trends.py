@@ -130,6 +130,7 @@ _GAINED = re.compile(
     r" (?:[a-z]+ ){0,3}(?:subscriber|user|customer|member|job|follower|employee"
     r"|worker|resident|inhabitant|viewer|reader)s?\b"
 )
+_BEFORE_SIDE = re.compile(r" (?:a|per) (?:hour|day|week|month|year)(?= (?:more|less)\b)")
 _REACH = 64  # characters
 _CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
@@ -300,11 +301,12 @@ def _trend(move: str, amount: str) -> Trend:
 
 def _said_behind(text: str, number: Number) -> Trend:
     """From the first word on: "3% fall", "$27 million net loss", "3% down on"."""
-    end = number.end
+    rate = _BEFORE_SIDE.match(text, number.end)
+    end = rate.end() if rate else number.end
     first = _WORD.match(text, end + 1, end + _REACH)  # bounded, as "½½½½" is one word
     if first is None or first[0].lower() not in _FIRST_WORDS:
         return Trend.NONE
-    for match in _WORD.finditer(text, number.end, number.end + _REACH):
+    for match in _WORD.finditer(text, end, end + _REACH):
         word = match[0].lower()
         if text[end : match.start()] not in (" ", "-", "\u00a0"):
             break

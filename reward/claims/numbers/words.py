@@ -40,7 +40,7 @@ _PLACED = re.compile(
     r"[ \u00a0]$",
     re.IGNORECASE,
 )
-_PLACE = re.compile(rf"[ \u00a0-](?:place|spot|position){END}", re.IGNORECASE)
+_PLACE = re.compile(rf"[ \u00a0-](?:place|spot|position|prize){END}", re.IGNORECASE)
 _SUPERLATIVE = re.compile(rf"[-\s](?:[^\W\d_]{{3,}}est|most|best|worst){END}")  # "second-largest"
 _NO_RANK = re.compile(rf"[ \u00a0-](?:party|parties|world|person){END}", re.IGNORECASE)
 _RANK = re.compile(
