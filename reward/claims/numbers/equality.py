@@ -40,7 +40,7 @@ _NEAR_ROUND = Fraction(
     1, 5
 )  # of round bounds, within a step or half of one: "over 5" of 6, "over 100" of 112
 _NEAR_SHARE = Fraction(3, 20)  # of shares in words: "over half" of 56%
-_HALF = Decimal("0.5")
+_HALF, _LARGEST_WITH_HALF = Decimal("0.5"), 1000
 _FIRST_OF_TWO_DIGITS = 10
 _NEAR_STEPS = 2  # nobody says "over 8,106" of 8,110
 
@@ -274,7 +274,7 @@ def _margin(
 
 def _blurred_step(value: Decimal, step: Fraction) -> Fraction:
     """After "about" the zeros at the end do not count, and a half in words is one of halves."""
-    if step == 0 and value % 1 == _HALF:
+    if step == 0 and abs(value) < _LARGEST_WITH_HALF and value % 1 == _HALF:
         return Fraction(1, 2)
     if step == 0 or not value:
         return step
