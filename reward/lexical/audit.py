@@ -27,6 +27,7 @@ from reward.claims import kinds_for, targets_of
 from reward.claims.kind import Mention, Target
 from reward.claims.numbers import Kind, Number
 from reward.claims.numbers.lookup import NumberLookup
+from reward.claims.numbers.things import is_of_others
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig, RewardFunction
 from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
@@ -141,6 +142,7 @@ class _Facts:
             return found
         place = self._lookups[target.kind.name].find(mention, context=partial(self._around, mention))
         other = "" if place is None else self._elsewhere.says_of_another(target, place)
+        other = other or self._counts_others(target)
         if other:
             place = None
         if place is not None and not place.mention.end:
@@ -157,6 +159,14 @@ class _Facts:
         must_stand = target.kind.must_stand(self._response, mention)
         note = f"the documents say it of another: {other}" if other else ""
         return Found(ClaimState.NOT_IN_DOCUMENTS, note=note) if must_stand else None
+
+    def _counts_others(self, target: Target) -> str:
+        """What the documents count with a number that the response says of other things; empty if nothing."""
+        mention, lookup = target.mention, self._lookups[target.kind.name]
+        if not isinstance(mention, Number) or not isinstance(lookup, NumberLookup):
+            return ""
+        places = [(one.mention, one.document.text) for one in lookup.places(mention)]
+        return "other things" if places and is_of_others(mention, self._response, places) else ""
 
     def _titled(self, target: Target) -> str:
         """The id of a document whose title holds a date: "Alcaria 2018-19 season"; empty without one.

@@ -57,9 +57,11 @@ class Elsewhere:
             _hold(document, known) and _hold(document, names) for document in self._documents
         ):
             return ""
-        if not is_known and not all(any(_are_relatives(one, name) for name in names) for one in known):
-            return ""
-        return known[0].text
+        if is_known or all(any(_are_relatives(one, name) for name in names) for one in known):
+            return known[0].text
+        subject = self._clauses.subject(target)
+        is_other = subject is not None and all(_are_strangers(one, subject) for one in known)
+        return known[0].text if is_other else ""
 
     def _places(self, target: Target) -> Iterator[Place[Any]]:
         """Where each document that holds a mention holds it."""
@@ -88,6 +90,11 @@ def _are_relatives(other: Name, name: Name) -> bool:
     """Whether two people have one surname and other first names."""
     is_full = len(other.tokens) > 1 and len(name.tokens) > 1
     return is_full and other.tokens[-1] == name.tokens[-1] and other.tokens[0] != name.tokens[0]
+
+
+def _are_strangers(one: Name, other: Name) -> bool:
+    """Whether two names are full ones, and have no word in common."""
+    return min(len(one.tokens), len(other.tokens)) > 1 and set(one.tokens).isdisjoint(other.tokens)
 
 
 def _hold(document: Document, names: Sequence[Name]) -> bool:

@@ -80,6 +80,10 @@ class NumberLookup:
         places = (self._find(writing, context) for writing in writings)
         return next((place for place in places if place is not None), None)
 
+    def places(self, claimed: Number) -> Sequence[Place[Number]]:
+        """All places of the numbers that equal a claim, or else some that support it."""
+        return self._places(claimed)
+
     @cached_property
     def has_durations(self) -> bool:
         """Whether a document says how long something takes."""

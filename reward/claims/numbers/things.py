@@ -12,6 +12,7 @@ answer and its documents `counted_things` and `stated_things` tell it (`reward.j
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -158,6 +159,24 @@ def stated_things(number: Number, text: str) -> list[Thing]:
     if own and own[-1] in _CLASSES:
         named.append(Thing((own[-1],)))
     return [one for one in named if one is not None]
+
+
+def is_of_others(number: Number, response: str, places: Iterable[tuple[Number, str]]) -> bool:
+    """Whether a count is of things of one line ("families"), and the equal ones of texts of another ("people").
+
+    Args:
+        number: A mention of the response.
+        response: What is audited.
+        places: The numbers of documents that support it, each with the text that holds it.
+    """
+    thing = _behind(response[number.end :]) if number.kind is Kind.COUNT else None
+    if thing is None or not thing.group:
+        return False
+    for found, text in places:
+        stated = stated_things(found, text)
+        if not stated or any(not one.group or one.is_like(thing) for one in stated):
+            return False
+    return True
 
 
 def _behind(after: str) -> Thing | None:
