@@ -75,6 +75,25 @@ def test_a_small_number_in_words_that_only_others_have_refutes() -> None:
     assert states == {"Edwin Richards": ClaimState.SUPPORTED, "two": ClaimState.NOT_IN_DOCUMENTS}
 
 
+def test_what_the_documents_say_of_a_stranger_is_not_said_of_whom_they_never_name() -> None:
+    def outcome(*documents: Document) -> Outcome:
+        query = RagQuery(id="q", query="When was Godwin Davy born?", documents=documents)
+        return lexical_audit(query, "Godwin Davy was born on 30 May 1917.", AuditConfig()).outcome
+
+    assert outcome(RICHARDS, FUKS) is Outcome.REFUTED
+    alias = Document(id="3", title="", text="Alexander Samuel Fuks wrote as Godwin Davy.")
+    assert outcome(RICHARDS, FUKS, alias) is Outcome.SUPPORTED
+    nobody = Document(id="4", title="", text="The historian was born on 30 May 1917.")
+    assert outcome(RICHARDS, nobody) is Outcome.SUPPORTED
+
+
+def test_a_village_of_so_many_people_has_not_so_many_families() -> None:
+    village = Document(id="1", text="At the 2006 census, its population was 107, in 34 families.")
+    assert audit("The village had 34 families and a population of 107.", village)[0] is Outcome.SUPPORTED
+    assert audit("The village had 107 people.", village)[0] is Outcome.SUPPORTED
+    assert audit("The village had 107 families.", village)[0] is Outcome.REFUTED
+
+
 def test_many_documents_are_not_compared_since_each_mention_would_ask_all() -> None:
     many = [
         Document(id=f"m{i}", text=f"Alexander Fuks{i} came in {1000 + i % 900}, and {'he slept. ' * 20}")

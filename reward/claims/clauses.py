@@ -9,6 +9,7 @@ from reward.claims.kind import Target
 from reward.claims.names import Name, find_names
 from reward.claims.text import sentence_span
 
+_FULL = 2  # words of a name that is no surname alone
 _COORDINATOR = re.compile(r";|,? (?:and|while|whereas|but) ")
 _WORD = re.compile(r"\w+")
 _INITIAL = re.compile(r"\b[A-Z]\.\s*\Z")
@@ -89,6 +90,13 @@ def subject_of(text: str, names: Sequence[Name], end: int, start: int = 0) -> Na
 
 
 def fit(a: Name, b: Name) -> bool:
-    """Whether one of two names can be short for the other; initials fit all."""
-    left, right = ({word for word in name.tokens if len(word) > 1} for name in (a, b))
-    return left <= right or right <= left
+    """Whether one of two names can be short for the other; initials fit all.
+
+    What is short for a name of several words is one of them, or begins as it does: "Hamad bin Khalifa" is not
+    short for "Mohammed bin Hamad bin Khalifa", whose father he is.
+    """
+    left, right = ([word for word in name.tokens if len(word) > 1] for name in (a, b))
+    short, full = sorted((left, right), key=len)
+    if not set(short) <= set(full):
+        return False
+    return len(short) < _FULL or short[0] == full[0]

@@ -20,7 +20,7 @@ from reward.claims.clauses import Clauses, fit, subject_of
 from reward.claims.kind import Place, Target
 from reward.claims.names import Name, find_names
 from reward.claims.names.index import index_names
-from reward.claims.names.lexicon import is_common
+from reward.claims.names.lexicon import LINKS, is_common
 from reward.claims.names.text import Text
 from reward.claims.text import sentence_span
 from reward.types import Document
@@ -119,7 +119,10 @@ def _hold_in_part(document: Document, names: Sequence[Name]) -> bool:
 
 def _is_alone(index: Text, place: int) -> bool:
     """Whether a word has a capital, as a surname alone has, and the word before it none."""
-    is_behind_name = index.gap(place, -1) == " " and index.tokens[place - 1].capital
+    before = place - 1
+    if place > 1 and index.gap(place, -1) == " " and index.words[before] in LINKS:  # "Anne of Orléans"
+        before -= 1
+    is_behind_name = index.gap(before + 1, -1) == " " and index.tokens[before].capital
     return index.tokens[place].capital and not is_behind_name
 
 

@@ -162,7 +162,7 @@ def stated_things(number: Number, text: str) -> list[Thing]:
 
 
 def is_of_others(number: Number, response: str, places: Iterable[tuple[Number, str]]) -> bool:
-    """Whether a count is of things of one line ("families"), and the equal ones of texts of another ("people").
+    """Whether a count is of things of one line ("families"), and equal ones of texts of another ("people").
 
     Args:
         number: A mention of the response.
