@@ -153,6 +153,8 @@ def _is_no_bound(text: str, match: re.Match[str], number: Number, low: int) -> b
         return True
     before = text[max(0, match.start() - _REACH) : match.start()].rstrip()
     if number.kind is Kind.DURATION:  # "tracked them over two years"
+        if not before and number.end == len(text):
+            return False  # the whole answer is "over two years"
         return _CHANGES.search(before) is not None or _LASTS.search(before) is None
     return _EXTENDS.search(before) is not None
 
