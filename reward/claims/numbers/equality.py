@@ -274,7 +274,7 @@ def _margin(
 
 def _blurred_step(value: Decimal, step: Fraction) -> Fraction:
     """After "about" the zeros at the end do not count, and a half in words is one of halves."""
-    if step == 0 and abs(value) < _LARGEST_WITH_HALF and value % 1 == _HALF:
+    if step == 0 and 1 < abs(value) < _LARGEST_WITH_HALF and value % 1 == _HALF:
         return Fraction(1, 2)
     if step == 0 or not value:
         return step
