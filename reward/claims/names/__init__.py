@@ -1,8 +1,9 @@
 """Names in text: people, places, organisations, works, products and nationalities, as one kind of claim.
 
 `find.py` finds names by capitals, `lookup.py` says where documents hold one, `roles.py` whether they allow
-its title, `match.py` when two answers name the same. spaCy's small English tagger was measured, too: it
-finds fewer exchanged names, raises more false alarms and reads 57 responses a second, so rules do the work.
+its title, `match.py` when two answers name the same, `contradicted.py` which small words exclude another.
+spaCy's small English tagger was measured, too: it finds fewer exchanged names, raises more false alarms and
+reads 57 responses a second, so rules do the work.
 """
 
 import functools
