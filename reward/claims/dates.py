@@ -173,14 +173,16 @@ class DateLookup(NumberLookup):
             if not part or claimed.values[1] not in (first, last):
                 continue
             year = Decimal(months["year"] or 0)
-            for document, index in self.texts:
-                for one in index.numbers:
-                    if (
-                        one.kind is Kind.PERIOD
-                        and one.values[1] == part
-                        and (not year or one.value in (0, year))
-                    ):
-                        return Place(one, document)
+            places = [
+                Place(one, document)
+                for document, index in self.texts
+                for one in index.numbers
+                if one.kind is Kind.PERIOD and one.values[1] == part
+            ]
+            with_year = [place for place in places if place.mention.value]
+            of_year = [place for place in with_year if place.mention.value == year or not year]
+            if fitting := of_year or ([] if with_year else places):
+                return fitting[0]
         return None
 
     def _find_named(self, claimed: Number) -> Place[Number] | None:

@@ -250,6 +250,8 @@ class NumberLookup:
             return True
         if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
             return False
+        if claimed.kind is Kind.COUNT and found.kind is Kind.DATE:
+            return claimed.value == found.value and found.value >= _FIRST_YEAR  # a bare 6 is no June
         if claimed.kind is Kind.PERIOD and found.kind is Kind.DATE and self._names_periods:
             return False  # "Q3" where a document speaks of Q2, and of a day in the third quarter
         if claimed.rate and found.rate and claimed.rate != found.rate:

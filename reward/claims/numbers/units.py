@@ -59,7 +59,7 @@ _IDEOGRAMS = re.compile(either(w for w in _EXACT if w[0] >= "\u3400"))
 _WORD = r"[^\W\d_]{1,20}(?:[²³]|\^?[23](?![\d,.]))?"
 _OF_HOURS = "flying|flight|driving|training|teaching|sunshine"  # "400 flying hours"
 _MORE = "more|further|additional|extra|full|whole|consecutive|straight"  # "seven more minutes"
-_TIMES = "(?:second|minute|hour|day|week|month|year)s?"
+_TIMES = "(?:second|minute|hour|day|week|month|year|decade)s?"
 _BETWEEN = rf"(?:{_OF_HOURS}){SPACE}(?=hours?{END})|(?:{_MORE}){SPACE}(?={_TIMES}{END})"
 _FIRST = re.compile(rf"(?P<gap>{SPACE}(?:{_BETWEEN})?|-)?(?P<unit>°{SPACE}?[CF]{END}|[°℃℉]|{_WORD}{END})")
 _PER = re.compile(
