@@ -36,7 +36,7 @@ _MONTHS = re.compile(
     rf"\b(?:[Bb]etween|[Ff]rom) (?P<first>{'|'.join(_NAMES_OF_MONTHS[1:])}) (?:and|to|through|until|till) "
     rf"(?P<last>{'|'.join(_NAMES_OF_MONTHS[1:])})(?:,? (?:of )?(?P<year>[12]\d{{3}}))?"
 )
-_EVERY_DAY = (Decimal(1), Decimal(7))
+_WEEKS = [tuple(map(Decimal, days)) for days in ((1, 5), (6, 7), (1, 7))]
 _COUNTED = re.compile(rf"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s{END}")  # "1743 rooms"
 
 
@@ -238,8 +238,8 @@ def _ends_range(claimed: Number, said: str) -> bool:
 
 
 def _is_week(days: Number) -> bool:
-    """Whether a range is said in one word: "weekdays", "weekends", or every day."""
-    return days.values == _EVERY_DAY or days.end - days.start <= len("weekends")
+    """Whether a range may be said in one word: "weekdays", "weekends", "daily"."""
+    return days.values in _WEEKS
 
 
 def _is_one_weekend(days: Number) -> bool:

@@ -62,7 +62,8 @@ def parts(text: str) -> Iterator[Part]:
         start, end = match.span()
         written = match[0]
         before = text[start - 1] if start else " "
-        if before != " " and (before.isalnum() or before in "_'\u2019"):
+        is_quoted = before in "'\u2019" and not text[max(0, start - 2) : start - 1].isalnum()
+        if before != " " and (before.isalnum() or before in "_'\u2019") and not is_quoted:
             prefix = _SMALL_PREFIX.search(text[max(0, start - 3) : start])
             if prefix is None:
                 continue  # a capital inside a word

@@ -100,10 +100,13 @@ class NumberLookup:
         return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self.texts)
 
     def bounds_otherwise(self, claimed: Number) -> bool:
-        """Whether a document has the other bound of the same value, or the same bound in another unit."""
+        """Whether a document has the other bound of the same value, or a bound of another value or unit."""
         opposed = Form.LESS_THAN if claimed.form is Form.MORE_THAN else Form.MORE_THAN
         entries = (one for _, index in self.texts for one in index.by_value.get(claimed.value, ()))
         if any(e.number.form is claimed.form and e.number.dimension == claimed.dimension for e in entries):
+            return True
+        durations = (one for _, index in self.texts for one in index.numbers if one.kind is Kind.DURATION)
+        if any(one.unit == claimed.unit and (one.is_bound or one.approximate) for one in durations):
             return True
         return bool(self._of_value(changed(claimed, form=opposed)))
 
