@@ -86,6 +86,11 @@ _ROWS = (
         _member("quarter-finals?", "quarter-?final|last eight"),
         _member("semi-?finals?", "semi-?final|last four"),
     ),
+    (
+        "port starboard",
+        _member("port (?:side|engine|bow|quarter)", "port"),
+        _member("starboard", "starboard"),
+    ),
     ("upstream downstream", _member("upstream", "upstream"), _member("downstream", "downstream")),
     (
         "left right",
@@ -135,10 +140,15 @@ def _directions(response: str, documents: tuple[str, ...]) -> Iterator[Name]:
 def _is_other_side(match: re.Match[str], documents: tuple[str, ...]) -> bool:
     """Whether documents say "north of the pass", and none "south of the pass", as the response does."""
     of_what = _OF_WHAT.match(match.string, match.end())
-    other = _OPPOSITES.get(match[0].lower())
-    if of_what is None or other is None or any(f"{match[0]}{of_what[0]}" in text for text in documents):
+    if of_what is None:
         return False
-    return any(f"{other}{of_what[0]}" in text for text in documents)
+    given = {
+        other.groups()
+        for text in documents
+        for other in (_WORD.finditer(text) if of_what[0] in text else ())
+        if text.startswith(of_what[0], other.end()) and other[0].islower()
+    }
+    return bool(given) and match.groups() not in given
 
 
 def _is_side(match: re.Match[str]) -> bool:

@@ -36,6 +36,7 @@ _NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
 _UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or) ?$", re.I)
 _LAST_WORD = re.compile(r"\W")
 _MARK = re.compile(r"[\"*'\u201c\u201e\u2018]")
+_AMOUNT = re.compile(r"[A-Z]{3}[ \u00a0]?\d")  # "EUR 4,800"
 _BEGIN = attrgetter("start")
 _LONGEST_RUN = 12  # words
 
@@ -95,6 +96,8 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     if part.start - before.end > 9 or before.low in lexicon.CALENDAR:
         return False
     if part.low in lexicon.CALENDAR and part.low not in _SHORT_DAYS:
+        return False
+    if _AMOUNT.match(text, part.start):
         return False
     gap = text[before.end : part.start]
     if "\n" in gap or (before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s"))):

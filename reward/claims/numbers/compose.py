@@ -22,7 +22,7 @@ _GAP = re.compile(
     rf"""
     (?P<tight>{_DASH})
   | (?P<spaced>{SPACE}?{_DASH}{SPACE}?)
-  | (?P<to>{SPACE}(?:up[ ])?to{SPACE}|-to-)
+  | (?P<to>(?:{SPACE}(?:votes?|sets?|goals?|games?|matches))?{SPACE}(?:up[ ])?to{SPACE}|-to-)
   | (?P<through>{SPACE}(?:through|thru|until|till|til){SPACE})
   | (?P<and>{SPACE}and{SPACE})
   | (?P<out_of>{SPACE}(?:(?:stars?|points?){SPACE})?out{SPACE}of{SPACE}(?:a{SPACE})?(?:possible{SPACE})?

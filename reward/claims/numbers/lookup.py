@@ -32,6 +32,7 @@ _HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
 _KRONER = ("NOK", "SEK", "DKK", "CZK")  # where a text does not say whose they are
 _MOST_FEW = 12  # so many times may be a multiple of anything
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
+_TEN = 10
 _MOST_PARTS = 100  # "one in 100"
 _TWO_PARTS = re.compile(r"\d+\.\d+")
 _VERSION = re.compile(r"^v(?=\d)")  # "v2.4.1" is 2.4.1
@@ -383,7 +384,10 @@ def _other_writings(number: Number) -> Iterator[Number]:
         multiples = ((Fraction(share) * many, many) for many in range(1, _MOST_PARTS + 1))
         whole = ((round(n), many) for n, many in multiples if round(n) and abs(n - round(n)) < _SLACK)
         if ratio := next(whole, None):
-            yield changed(plain, readings=(tuple(map(Decimal, ratio)),), kind=Kind.RATIO, step=Decimal(1))
+            for times in dict.fromkeys((1, _TEN // ratio[1])):  # four fifths are eight out of ten, too
+                sides = tuple(Decimal(side * times) for side in ratio)
+                if times and (times == 1 or sides[1] == _TEN):
+                    yield changed(plain, readings=(sides,), kind=Kind.RATIO, step=Decimal(1))
 
 
 def _share(number: Number) -> Decimal | None:

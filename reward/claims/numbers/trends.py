@@ -68,7 +68,8 @@ _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
 _SCHEDULE = re.compile(r" (?:(?P<early>early|ahead of (?:schedule|time))|late|behind (?:schedule|time))\b")
 _PLAN = r"(?:budgeted|expected|planned|forecast|projected|estimated|anticipated|predicted|budget)\b"
 _THAN_BEFORE = re.compile(
-    r"(?: [a-z]+)? than (?:before|last|previously|in \d|in an? (?:average|normal|typical)\b"
+    r"(?: [a-z]+)? than (?:before|last|previously|today|now|at present|currently|in \d"
+    r"|in an? (?:average|normal|typical)\b"
     r"|(?:\w+ ){1,3}(?:earlier|before|ago)\b"
     r"|(?:the|an?) (?:previous |prior )?(?:year|month|quarter|week)\b"
     r"|(?:its|the) predecessor\b|the \w+ (?:it|that it) replace[sd]"
@@ -134,7 +135,7 @@ _BEFORE_SIDE = re.compile(r" (?:a|per) (?:hour|day|week|month|year)(?= (?:more|l
 _REACH = 64  # characters
 _CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
-_MOST_MOVED = 4  # words from "cut" to its "to"
+_MOST_MOVED = 6  # words from "cut" to its "to"
 
 
 def trend_of(text: str, number: Number) -> Trend:

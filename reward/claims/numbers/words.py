@@ -122,7 +122,9 @@ def _with_article(run: Run) -> WordNumber | None:
     needs_unit = run.word(2) == "of" and run.word(3) in ("a", "an") and unit_at(text, run.end(4)) is not None
     is_cut = by and run.word(2) not in _AFTER_QUARTERS  # "fell by a quarter"
     is_of = part in ("quarter", "half") and _OF_AN_AMOUNT.match(text, end) is not None
-    is_of = is_of or (part == "quarter" and _MORE.match(text, end) is not None)
+    if part == "quarter":  # "a quarter more", "she pays a quarter"
+        is_paid = _PAYS.search(text, max(0, run.start - 8), run.start) and _NOUN.match(text, end) is None
+        is_of = is_of or bool(is_paid) or _MORE.match(text, end) is not None
     is_amount = is_of or (part == "quarter" and is_cut)
     weak = needs_unit or (part in ("half", "quarter") and not is_amount)
     return WordNumber(value, Decimal(0), run.end(4) if needs_unit else end, weak=weak, needs_unit=needs_unit)
