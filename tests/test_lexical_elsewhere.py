@@ -87,6 +87,22 @@ def test_what_the_documents_say_of_a_stranger_is_not_said_of_whom_they_never_nam
     assert outcome(RICHARDS, nobody) is Outcome.SUPPORTED
 
 
+@pytest.mark.parametrize(
+    ("asked", "document", "outcome"),
+    [
+        ("Andy Hunt", "Kevin Hunt (born 30 May 1917) is a footballer.", Outcome.REFUTED),
+        ("William Hunt", "Bill Hunt (born 30 May 1917) is a footballer.", Outcome.SUPPORTED),
+        ("Kevin Hunt", "Kevin J. Hunt (born 30 May 1917) is a footballer.", Outcome.SUPPORTED),
+        ("Prince Karl", "Prince Karl of Leiningen (born 30 May 1917) was a soldier.", Outcome.SUPPORTED),
+        ("Sergey Kuznetsov", "Sergei Kuznetsov (born 30 May 1917) is a footballer.", Outcome.SUPPORTED),
+    ],
+)
+def test_a_near_namesake_is_somebody_else(asked: str, document: str, outcome: Outcome) -> None:
+    documents = (RICHARDS, Document(id="3", title="", text=document))
+    query = RagQuery(id="q", query=f"When was {asked} born?", documents=documents)
+    assert lexical_audit(query, f"{asked} was born on 30 May 1917.", AuditConfig()).outcome is outcome
+
+
 def test_a_village_of_so_many_people_has_not_so_many_families() -> None:
     village = Document(id="1", text="At the 2006 census, its population was 107, in 34 families.")
     assert audit("The village had 34 families and a population of 107.", village)[0] is Outcome.SUPPORTED

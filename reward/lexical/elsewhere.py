@@ -6,13 +6,15 @@ against each other and never parts of one, where "he" and "the company" refer to
 than 32 none are, since each mention asks all of them. A mention is said of another if all of this holds:
 
 1. Its clause begins with a name, or with something of it, and a document holds a name of the clause; or else
-   the document is about somebody with the same surname.
+   the documents that hold the mention are about others by their full names, each with a word that the clause's
+   name has not in any spelling.
 2. No document that holds the mention does, nor a part of such a name ("Jobs" for "Steve Jobs").
 3. The sentences, or else the titles, of these documents are about somebody else by name.
 4. No document holds both names: it could say that they are one ("Moira Strachan, writing as M. E. Ridley").
 """
 
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
 
@@ -21,12 +23,14 @@ from reward.claims.kind import Place, Target
 from reward.claims.names import Name, find_names
 from reward.claims.names.index import index_names
 from reward.claims.names.lexicon import LINKS, is_common
+from reward.claims.names.match import alike, says
 from reward.claims.names.text import Text
 from reward.claims.text import sentence_span
 from reward.types import Document
 
 _REACH = 300  # most characters of a sentence on each side of a mention
 _MOST_DOCUMENTS = 32  # with more the kept indexes no longer hold them, and a thousand take 16 seconds
+_SPELT_ALIKE = 0.8  # by difflib: Mohammed and Mohamed 0.93, Sergei and Sergey 0.83, Kevin and Karin 0.6
 _MOST_PARTS = 100  # places of a name's words in one text that are looked at
 
 
@@ -89,12 +93,22 @@ def _other(place: Place[Any], names: Sequence[Name], words: frozenset[str]) -> N
 def _are_relatives(other: Name, name: Name) -> bool:
     """Whether two people have one surname and other first names."""
     is_full = len(other.tokens) > 1 and len(name.tokens) > 1
-    return is_full and other.tokens[-1] == name.tokens[-1] and other.tokens[0] != name.tokens[0]
+    return (
+        is_full and other.tokens[-1] == name.tokens[-1] and not _may_be_one(other.tokens[0], name.tokens[0])
+    )
 
 
 def _are_strangers(one: Name, other: Name) -> bool:
-    """Whether two names are full ones, and have no word in common."""
-    return min(len(one.tokens), len(other.tokens)) > 1 and set(one.tokens).isdisjoint(other.tokens)
+    """Whether two names are full ones, and each has a word that the other has not in any writing."""
+    if min(len(one.tokens), len(other.tokens)) < 2 or says(one, other) or says(other, one):
+        return False
+    left, right = set(one.tokens) - set(other.tokens), set(other.tokens) - set(one.tokens)
+    return bool(left and right) and not any(_may_be_one(a, b) for a in left for b in right)
+
+
+def _may_be_one(a: str, b: str) -> bool:
+    """Whether two words may be one: "Bill" and "William", or other spellings, as "Sergei" and "Sergey"."""
+    return alike(a, b) or SequenceMatcher(None, a, b, autojunk=False).ratio() >= _SPELT_ALIKE
 
 
 def _hold(document: Document, names: Sequence[Name]) -> bool:

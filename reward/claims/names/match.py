@@ -57,7 +57,7 @@ def says(answer: Name, asked: Name) -> bool:
         return True
     if _spells(answer, asked) or _spells(asked, answer):
         return True
-    if len(given) == len(wanted) and all(_alike(a, b) for a, b in zip(given, wanted, strict=True)):
+    if len(given) == len(wanted) and all(alike(a, b) for a, b in zip(given, wanted, strict=True)):
         return True
     if given == wanted[:1] and _FAMILY_FIRST.fullmatch(asked.text):
         return True
@@ -101,7 +101,7 @@ def _is_family(answer: Name, asked: Name) -> bool:
     )
 
 
-def _alike(a: str, b: str) -> bool:
+def alike(a: str, b: str) -> bool:
     """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA"."""
     states = lexicon.STATES
     return a == b or b in lexicon.LIKE.get(a, ()) or states.get(a) == (b,) or states.get(b) == (a,)
@@ -153,4 +153,4 @@ def _comes_next(name: str, rest: Iterator[str]) -> bool:
 
 
 def _same_given_name(a: str, b: str) -> bool:
-    return _alike(a, b) or ((len(a) == 1 or len(b) == 1) and a[0] == b[0])
+    return alike(a, b) or ((len(a) == 1 or len(b) == 1) and a[0] == b[0])
