@@ -6,8 +6,8 @@ against each other and never parts of one, where "he" and "the company" refer to
 than 32 none are, since each mention asks all of them. A mention is said of another if all of this holds:
 
 1. Its clause begins with a name, or with something of it, and a document holds a name of the clause; or else
-   the documents that hold the mention are about others by their full names, each with a word that the clause's
-   name has not in any spelling.
+   the documents that hold the mention are about others by their full names, each with a word that the name
+   of the clause has not, in any spelling.
 2. No document that holds the mention does, nor a part of such a name ("Jobs" for "Steve Jobs").
 3. The sentences, or else the titles, of these documents are about somebody else by name.
 4. No document holds both names: it could say that they are one ("Moira Strachan, writing as M. E. Ridley").
