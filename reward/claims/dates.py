@@ -113,11 +113,8 @@ class DateLookup(NumberLookup):
 
     def _find_day(self, claimed: Number, *, is_end: bool = False) -> Place[Number] | None:
         """A weekday, "weekdays", or a month that stands alone; an end of a range is not just a day in it."""
-        all_days = [days_of_document(document.text) for document in self._documents]
-        has_rate = claimed.rate and any(day.rate for days in all_days for day in days)
-        for document, days in zip(self._documents, all_days, strict=True):
-            if is_end:
-                days = tuple(day for day in days if day.form is Form.EXACT or _is_week(day))
+        has_rate = claimed.rate and any(day.rate for days in self._days for day in days)
+        for document, days in zip(self._documents, self._ends if is_end else self._days, strict=True):
             if has_rate:
                 days = tuple(day for day in days if day.rate)
             if day := next((day for day in days if _names_day(day, claimed)), None):
@@ -142,10 +139,19 @@ class DateLookup(NumberLookup):
         return given
 
     @cached_property
+    def _days(self) -> list[tuple[Number, ...]]:
+        """The weekdays and lone months of each document."""
+        return [days_of_document(document.text) for document in self._documents]
+
+    @cached_property
+    def _ends(self) -> list[tuple[Number, ...]]:
+        """The same without ranges of weekdays, whose ends are there by themselves."""
+        return [tuple(one for one in days if one.form is Form.EXACT or _is_week(one)) for days in self._days]
+
+    @cached_property
     def _has_ranges(self) -> bool:
         """Whether a document says from which weekday to which."""
-        days = (day for document in self._documents for day in days_of_document(document.text))
-        return any(day.form is Form.RANGE for day in days)
+        return any(day.form is Form.RANGE for days in self._days for day in days)
 
     def _find_each(self, claimed: Number) -> Place[Number] | None:
         """The days of "weekdays" or "weekends", where the documents list each of them."""

@@ -140,15 +140,19 @@ def _directions(response: str, documents: tuple[str, ...]) -> Iterator[Name]:
 def _is_other_side(match: re.Match[str], documents: tuple[str, ...]) -> bool:
     """Whether documents say "north of the pass", and none "south of the pass", as the response does."""
     of_what = _OF_WHAT.match(match.string, match.end())
-    if of_what is None:
-        return False
-    given = {
-        other.groups()
-        for text in documents
-        for other in (_WORD.finditer(text) if of_what[0] in text else ())
-        if text.startswith(of_what[0], other.end()) and other[0].islower()
-    }
+    given = _sides_of(documents).get(of_what[0], ()) if of_what else ()
     return bool(given) and match.groups() not in given
+
+
+@lru_cache(maxsize=64)
+def _sides_of(documents: tuple[str, ...]) -> dict[str, set[tuple[str | None, ...]]]:
+    """The sides that documents name, by what they are of."""
+    sides: dict[str, set[tuple[str | None, ...]]] = {}
+    for text in documents:
+        for match in _WORD.finditer(text):
+            if match[0].islower() and (of_what := _OF_WHAT.match(text, match.end())):
+                sides.setdefault(of_what[0], set()).add(match.groups())
+    return sides
 
 
 def _is_side(match: re.Match[str]) -> bool:

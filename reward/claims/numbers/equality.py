@@ -36,9 +36,7 @@ _HALF_DEGREE = Fraction(1, 2)  # the zero of a temperature is anywhere, and a sh
 _MOST_CONVERSION = Fraction(1, 100)  # 26.2 miles as 42.2 km, 45 mph as 72 km/h
 # How far beyond a bound a value may lie to be what the bound was made of: "over 270" of 281.
 _NEAR = Fraction(1, 10)
-_NEAR_ROUND = Fraction(
-    1, 5
-)  # of round bounds, within a step or half of one: "over 5" of 6, "over 100" of 112
+_NEAR_ROUND = Fraction(1, 5)  # of round bounds, within a step or half: "over 5" of 6, "over 100" of 112
 _NEAR_SHARE = Fraction(3, 20)  # of shares in words: "over half" of 56%
 _HALF, _LARGEST_WITH_HALF = Decimal("0.5"), 1000
 _FIRST_OF_TWO_DIGITS = 10

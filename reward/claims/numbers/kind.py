@@ -169,10 +169,7 @@ class Numbers(ClaimKind):
     def is_looked_up(self, response: str, mention: Number) -> bool:
         """Not where it numbers a part of the response ("Step 3"), unless the documents number such parts."""
         place = _PLACE.search(response, max(0, mention.start - _LONGEST_PLACE), mention.start)
-        if place is None:
-            return True
-        numbered = re.compile(rf"\b{place[1]}s? #?\d", re.IGNORECASE)
-        return any(numbered.search(text) for text in self._texts)
+        return place is None or _number_parts(place[1].lower(), self._texts)
 
     def must_stand(self, response: str, mention: Number) -> bool:
         """Not small numbers in words, which often count what the response itself lists ("three layers").
@@ -346,6 +343,13 @@ def _is_conversion(number: Number, response: str, before: Sequence[Number]) -> b
     near = [one for one in before[-2:] if number.start - one.end <= _CONVERSION_REACH]
     originals = [atom for one in near for atom in one.atoms]
     return all(any(supports(atom, original) for original in originals) for atom in number.atoms)
+
+
+@lru_cache(maxsize=64)  # a response can name a thousand steps
+def _number_parts(part: str, texts: tuple[str, ...]) -> bool:
+    """Whether a document numbers such parts: "Part 3"."""
+    numbered = re.compile(rf"\b{part}s? #?\d", re.IGNORECASE)
+    return any(numbered.search(text) for text in texts)
 
 
 @lru_cache(maxsize=16)

@@ -64,6 +64,7 @@ class NumberLookup:
     ) -> None:
         self._tolerance = relative_tolerance
         self._kept: dict[object, Sequence[Place[Number]]] = {}
+        self._other_rates: dict[str, bool] = {}
         texts = [document.text for document in documents]
         self.texts = []
         for document in documents:
@@ -113,9 +114,11 @@ class NumberLookup:
 
     def _gives_other_rate(self, rate: str) -> bool:
         """Whether no document says what an amount is for, while one says another time for its amounts."""
-        if any(_TIMES[rate].search(document.text) for document, _ in self.texts):
-            return False
-        return any(one.rate in _TIMES for _, index in self.texts for one in index.numbers)
+        if rate not in self._other_rates:  # asked for every number that may support a claim
+            says = any(_TIMES[rate].search(document.text) for document, _ in self.texts)
+            rates = (one.rate for _, index in self.texts for one in index.numbers)
+            self._other_rates[rate] = not says and any(one in _TIMES for one in rates)
+        return self._other_rates[rate]
 
     def _find(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         if places := self._places(claimed):
