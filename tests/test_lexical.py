@@ -157,6 +157,22 @@ def test_the_work_grows_with_the_length_of_a_text_and_not_with_its_square(piece:
     assert long < 6 * short + 1_000  # a square would be sixteen times
 
 
+@pytest.mark.parametrize(
+    ("document", "answer"),
+    [
+        ("north of the pass ", "south of the pass "),
+        ("it is weekly, ", "it is monthly, "),
+        ("Friday, 25 April. ", "Wednesday 25 April. "),
+        ("It costs $50 a year. ", "It costs about $40 a month. "),
+        ("See Part 3. ", "Step 7 is Part 8. "),
+    ],
+)
+def test_the_work_grows_with_both_texts_and_not_with_their_product(document: str, answer: str) -> None:
+    num_calls("warm", "up")
+    short, long = (num_calls(document * many, answer * many) for many in (40, 160))
+    assert long < 6 * short + 1_000
+
+
 def test_the_work_grows_with_the_number_of_different_names_and_not_with_its_square() -> None:
     letters = "abcdefghijklm"
     names = [f"X{a}{b}{c}{d}" for a in letters for b in letters for c in letters[:4] for d in letters[:3]]
