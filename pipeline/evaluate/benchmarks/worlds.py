@@ -166,7 +166,7 @@ class CompactOwnRows(OwnRows):
 class UnknownAnswers(OwnRows):
     """The benchmark `jsonl_audit`: numbers, names and dates of the answers are looked up in the documents."""
 
-    name, primary = "jsonl_audit", "supported"
+    name, title, primary = "jsonl_audit", "Your rows, by lookup", "supported"
     scored_by = "rule: a lookup finds every number, name and date of the answer in its documents"
     is_known = False
     answerable = "all"
