@@ -7,6 +7,7 @@ sang." holds no name that is found. Months and weekdays belong to dates, but for
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import dropwhile
 from operator import attrgetter
 
@@ -37,6 +38,7 @@ _UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or) ?$", re.I)
 _LAST_WORD = re.compile(r"\W")
 _MARK = re.compile(r"[\"*'\u201c\u201e\u2018]")
 _AMOUNT = re.compile(r"[A-Z]{3}[ \u00a0]?\d")  # "EUR 4,800"
+_SIGN_BEHIND = re.compile(r"\. ?\d")
 _BEGIN = attrgetter("start")
 _LONGEST_RUN = 12  # words
 
@@ -47,8 +49,8 @@ def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
     taken = Spans((title.start, title.end) for title in titles)
     has_headings = any(mark in text for mark in HEADING_MARKS)
     found: list[Name] = []
-    for run in _runs(text):
-        if titles and taken.hold(run[0].start, run[-1].end):
+    for run in map(partial(_without_sign, text), _runs(text)):
+        if not run or (titles and taken.hold(run[0].start, run[-1].end)):
             continue
         if len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low):
             continue  # "Not Allowed"
@@ -90,6 +92,11 @@ def _runs(text: str) -> Iterator[list[Part]]:
         run.append(part)
     if run:
         yield run
+
+
+def _without_sign(text: str, run: list[Part]) -> list[Part]:
+    """A run without the "No" of "Symphony No. 5", which its number has."""
+    return run[:-1] if run[-1].low == "no" and _SIGN_BEHIND.match(text, run[-1].end) else run
 
 
 def _continues(text: str, before: Part, part: Part) -> bool:

@@ -27,7 +27,7 @@ _GAP = re.compile(
   | (?P<and>{SPACE}and{SPACE})
   | (?P<out_of>{SPACE}(?:(?:stars?|points?){SPACE})?out{SPACE}of{SPACE}(?:a{SPACE})?(?:possible{SPACE})?
       |{SPACE}of{SPACE}|-out-of-)
-  | (?P<chance>(?:{SPACE}(?P<of_what>[a-z]+))?{SPACE}in{SPACE}(?:every{SPACE})?|-in-)
+  | (?P<chance>(?:{SPACE}(?P<of_what>[a-z]+))?{SPACE}in{SPACE}(?P<every>every{SPACE})?|-in-)
   | (?P<or>{SPACE}or{SPACE})
   | (?P<over>/) | (?P<colon>:)
   | (?P<join>,?{SPACE}?)
@@ -114,7 +114,7 @@ def _together(text: str, first: Number, second: Number, low: int) -> Number | No
         return joined
     if name == "join" and text[first.end - 1].isalpha() and (price := _price(first, second)):
         return price
-    if gap["of_what"] and first.value != 1:
+    if gap["of_what"] and first.value != 1 and not gap["every"]:
         return None  # "one household in five"
     are_bare = _is_bare(first) and _is_bare(second)
     if name == "or" and not (are_bare and second.value == first.value + 1 <= _FEW):

@@ -29,7 +29,7 @@ _ROUNDS = (4, 8)  # "the last four" of a cup
 _EVERY_ANSWER_RANKS = 3  # "a third reviewer", "the second phase"
 _RANKED_FACT = re.compile(
     r" (?:week|weekend|half|edition|floor|season|place|child|son|daughter|wife|husband|division|prize|spot"
-    r"|position)\b"
+    r"|position|of (?:its|their) kind)\b"
 )
 _MOST_OF_A_ROW = 6  # "A fourth guest", "Sixth, wait."
 _ITEM = re.compile(r"^\s*(?:[-*\u2022]|\d{1,2}[.)]|[a-z][.)])\s", re.MULTILINE)

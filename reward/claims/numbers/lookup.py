@@ -48,6 +48,12 @@ _TIMES = {
         *(("quarter", "quarter"), ("year", "year|annu|per annum|p\\.a")),
     )
 }
+_BINARY = Decimal(1024)
+_BYTES = {  # the unit in which a number of bytes is written otherwise, and whether that one is smaller
+    "gigabyte": ("megabyte", True),
+    "terabyte": ("gigabyte", True),
+    "megabyte": ("gigabyte", False),
+}
 _SIDES = 2  # of a ratio
 _THE_DAY = re.compile(r"\bthe $", re.IGNORECASE)
 _END_OF = re.compile(r"\bend of $", re.IGNORECASE)
@@ -362,6 +368,16 @@ def _other_writings(number: Number) -> Iterator[Number]:
         full, rest = divmod(int(number.value), 60)
         minutes = full + fraction(rest, 60)  # as the clock reads it
         yield changed(number, readings=((minutes,),), kind=Kind.TIME, unit="", dimension="", parts=())
+    if (
+        number.kind is Kind.TIME and number.form is Form.EXACT and number.value % 60
+    ):  # "7.15" of a British clock
+        for minutes in dict.fromkeys((number.value, number.value % 720)):
+            written = minutes // 60 + (minutes % 60).scaleb(-2)
+            yield changed(number, readings=((written,),), kind=Kind.COUNT, step=Decimal("0.01"), parts=())
+    if (other := _BYTES.get(number.unit)) and number.form is not Form.RANGE:  # half a gigabyte of 512 MB
+        smaller, is_smaller = other
+        value = EXACT.multiply(number.value, _BINARY) if is_smaller else EXACT.divide(number.value, _BINARY)
+        yield changed(number, readings=((value,),), unit=smaller, parts=())
     if number.kind is Kind.TIME and number.value != int(number.value):
         seconds = EXACT.multiply(number.value, _SIXTY).to_integral_value()
         lasts = {"kind": Kind.DURATION, "unit": "second", "dimension": "time"}
