@@ -372,8 +372,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
         number.kind is Kind.TIME and number.form is Form.EXACT and number.value % 60
     ):  # "7.15" of a British clock
         for minutes in dict.fromkeys((number.value, number.value % 720)):
-            written = minutes // 60 + (minutes % 60).scaleb(-2)
-            yield changed(number, readings=((written,),), kind=Kind.COUNT, step=Decimal("0.01"), parts=())
+            with_dot = minutes // 60 + (minutes % 60).scaleb(-2)
+            yield changed(number, readings=((with_dot,),), kind=Kind.COUNT, step=Decimal("0.01"), parts=())
     if (other := _BYTES.get(number.unit)) and number.form is not Form.RANGE:  # half a gigabyte of 512 MB
         smaller, is_smaller = other
         value = EXACT.multiply(number.value, _BINARY) if is_smaller else EXACT.divide(number.value, _BINARY)
