@@ -36,6 +36,17 @@ _MONTHS = re.compile(
     rf"\b(?:[Bb]etween|[Ff]rom) (?P<first>{'|'.join(_NAMES_OF_MONTHS[1:])}) (?:and|to|through|until|till) "
     rf"(?P<last>{'|'.join(_NAMES_OF_MONTHS[1:])})(?:,? (?:of )?(?P<year>[12]\d{{3}}))?"
 )
+# What is one year, or one day, from a date that is named before it.
+_BESIDE = re.compile(
+    r"\b(?:(?P<before>(?P<year_before>(?:a|the) year (?:before|earlier)|the (?:previous|preceding) year)"
+    r"|the (?:day|evening|night) before|the previous (?:day|evening|night))"
+    r"|(?P<year_after>(?:a|the) year later|the (?:next|following) year)"
+    r"|the (?:next|following) (?:day|morning|evening|afternoon|night)|(?:a|the) day later)\b",
+    re.IGNORECASE,
+)
+_DAYS_AND_YEARS = (Kind.DATE, Kind.YEAR)
+_BESIDE_REACH = 200  # characters
+_LEAP_YEAR = 2000  # of a date without its year
 _WEEKS = [tuple(map(Decimal, days)) for days in ((1, 5), (6, 7), (1, 7))]
 _COUNTED = re.compile(rf"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s{END}")  # "1743 rooms"
 
@@ -109,7 +120,8 @@ class DateLookup(NumberLookup):
             return self._find_bare_year(claimed)
         if claimed.form is not Form.EXACT:
             return None
-        return self._find_named(claimed) or self._find_months(claimed, context)
+        found = self._find_named(claimed) or self._find_months(claimed, context)
+        return found or self._find_beside(claimed)
 
     def _find_day(self, claimed: Number, *, is_end: bool = False) -> Place[Number] | None:
         """A weekday, "weekdays", or a month that stands alone; an end of a range is not just a day in it."""
@@ -191,6 +203,32 @@ class DateLookup(NumberLookup):
                 return fitting[0]
         return None
 
+    def _find_beside(self, claimed: Number) -> Place[Number] | None:
+        """A year or a day that a document names by the one beside it: "2023, and the year before"."""
+        year, *rest = claimed.values if claimed.kind is Kind.DATE else (claimed.value, 0, 0)
+        if claimed.kind not in _DAYS_AND_YEARS or any(rest) is not all(rest):
+            return None
+        for its_year, place in self._beside.get((year, 0, 0) if not any(rest) else (0, *rest), ()):
+            if not (its_year and year) or its_year == year:
+                return place
+        return None
+
+    @cached_property
+    def _beside(self) -> dict[tuple[int | Decimal, ...], list[tuple[int, Place[Number]]]]:
+        """The years, and the days by month and day, that are one from a date named before them, each once."""
+        found: dict[tuple[int | Decimal, ...], list[tuple[int, Place[Number]]]] = {}
+        for document, index in self.texts:
+            for match in _BESIDE.finditer(document.text):
+                of_year = bool(match["year_before"] or match["year_after"])
+                near = index.between(max(0, match.start() - _BESIDE_REACH), match.start())
+                dates = [one for one in near if one.kind in _DAYS_AND_YEARS and one.end <= match.start()]
+                named = [one for one in dates if (one.value if of_year else _is_full(one))]
+                if named and (beside := _beside(named[-1], -1 if match["before"] else 1, of_year=of_year)):
+                    year, *rest = beside
+                    key = (0, *rest) if any(rest) else beside
+                    found.setdefault(key, [(year, Place(named[-1], document))])
+        return found
+
     def _find_named(self, claimed: Number) -> Place[Number] | None:
         """A holiday of the claimed date, or a season without its year, which is elsewhere."""
         year = claimed.value
@@ -225,6 +263,25 @@ def _names_day(day: Number, claimed: Number) -> bool:
     if are_opposed(claimed, day) or (day.rate and claimed.rate and day.rate != claimed.rate):
         return False  # the first Sunday of a month, and the last one
     return (day.kind, day.values) == (claimed.kind, claimed.values)
+
+
+def _is_full(date: Number) -> bool:
+    """Whether a date has a day and a month."""
+    return date.kind is Kind.DATE and all(date.values[1:])
+
+
+def _beside(anchor: Number, step: int, *, of_year: bool) -> tuple[int, int, int] | None:
+    """The year, or the day, before (-1) or after (1) another; the year of a day is 0 where it has none."""
+    if anchor.form is not Form.EXACT:
+        return None
+    if of_year:
+        return int(anchor.value) + step, 0, 0
+    try:
+        day = datetime.date(int(anchor.value) or _LEAP_YEAR, *map(int, anchor.values[1:]))
+        day += datetime.timedelta(days=step)
+    except (ValueError, OverflowError):
+        return None
+    return day.year if anchor.value else 0, day.month, day.day
 
 
 def _days_and_dates(text: str) -> list[tuple[Number, Number]]:

@@ -368,9 +368,8 @@ def _other_writings(number: Number) -> Iterator[Number]:
         full, rest = divmod(int(number.value), 60)
         minutes = full + fraction(rest, 60)  # as the clock reads it
         yield changed(number, readings=((minutes,),), kind=Kind.TIME, unit="", dimension="", parts=())
-    if (
-        number.kind is Kind.TIME and number.form is Form.EXACT and number.value % 60
-    ):  # "7.15" of a British clock
+    is_time = number.kind is Kind.TIME and number.form is Form.EXACT
+    if is_time and number.value % 60:  # "7.15" of a British clock
         for minutes in dict.fromkeys((number.value, number.value % 720)):
             with_dot = minutes // 60 + (minutes % 60).scaleb(-2)
             yield changed(number, readings=((with_dot,),), kind=Kind.COUNT, step=Decimal("0.01"), parts=())
