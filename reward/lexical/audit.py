@@ -121,7 +121,7 @@ class _Facts:
         kinds = {target.kind.name: target.kind for target in targets}
         self._lookups = {name: kind.lookup(query.documents) for name, kind in kinds.items()}
         self._titles = [Document(id=one.id, text=one.title) for one in query.documents if one.title]
-        self._elsewhere = Elsewhere(query.documents, response, targets)
+        self._elsewhere = Elsewhere(query, response, targets)
         self.checks = []
         if config.checks:
             numbers = [target.mention for target in targets if isinstance(target.mention, Number)]

@@ -6,8 +6,8 @@ against each other and never parts of one, where "he" and "the company" refer to
 than 32 none are, since each mention asks all of them. A mention is said of another if all of this holds:
 
 1. Its clause begins with a name, or with something of it, and a document holds a name of the clause; or else
-   the documents that hold the mention are about others by their full names, each with a word that the name
-   of the clause has not, in any spelling.
+   the query asks about it, and the documents that hold the mention are about others by their full names, each
+   with a word that the name of the clause has not, in any spelling.
 2. No document that holds the mention does, nor a part of such a name ("Jobs" for "Steve Jobs").
 3. The sentences, or else the titles, of these documents are about somebody else by name.
 4. No document holds both names: it could say that they are one ("Moira Strachan, writing as M. E. Ridley").
@@ -26,7 +26,7 @@ from reward.claims.names.lexicon import LINKS, is_common
 from reward.claims.names.match import alike, says
 from reward.claims.names.text import Text
 from reward.claims.text import sentence_span
-from reward.types import Document
+from reward.types import Document, RagQuery
 
 _REACH = 300  # most characters of a sentence on each side of a mention
 _MOST_DOCUMENTS = 32  # with more the kept indexes no longer hold them, and a thousand take 16 seconds
@@ -37,8 +37,8 @@ _MOST_PARTS = 100  # places of a name's words in one text that are looked at
 class Elsewhere:
     """The documents of a query one by one, for the mentions of a response."""
 
-    def __init__(self, documents: Sequence[Document], response: str, targets: Sequence[Target]) -> None:
-        self._documents = documents
+    def __init__(self, query: RagQuery, response: str, targets: Sequence[Target]) -> None:
+        self._asked, self._documents = query.query, query.documents
         self._clauses = Clauses(response, targets)
 
     def says_of_another(self, target: Target, place: Place[Any]) -> str:
@@ -64,8 +64,9 @@ class Elsewhere:
         if is_known or all(any(_are_relatives(one, name) for name in names) for one in known):
             return known[0].text
         subject = self._clauses.subject(target)
-        is_other = subject is not None and all(_are_strangers(one, subject) for one in known)
-        return known[0].text if is_other else ""
+        if subject is None or not index_names(self._asked).find(subject):
+            return ""  # who is not asked about either is refuted as a name
+        return known[0].text if all(_are_strangers(one, subject) for one in known) else ""
 
     def _places(self, target: Target) -> Iterator[Place[Any]]:
         """Where each document that holds a mention holds it."""
