@@ -62,9 +62,9 @@ FIGURES = {
     ("faithbench", "plain"): "ceebc69f7c825fa3",
     ("facts_grounding", "cot"): "a8d15feb352b6acc",
     ("contextual_judge_bench", "plain"): "f58289409b748ddb",
-    ("hotpotqa", "10-shot"): "36ef9d82ae484619",
+    ("hotpotqa", "10-shot"): "27d9e2a377c12c5f",
     ("2wikimultihopqa", "cot"): "07cb1b092d5dea1f",
-    ("musique", "plain"): "01e8fd7689086c13",
+    ("musique", "plain"): "98dab3c717763b2f",
     ("ragtruth_judge", "plain"): "dec213ba2e467583",
     ("faithbench_judge", "plain"): "3889d529771822f7",
 }
