@@ -138,7 +138,8 @@ def _share(values: Sequence[float]) -> str:
 
 
 def _percent(interval: Interval) -> str:
-    return f"{interval.value:.1%} ({interval.low:.1%} to {interval.high:.1%})"
+    low, high = max(0.0, interval.low), min(1.0, interval.high)  # Student's can be wider
+    return f"{interval.value:.1%} ({low:.1%} to {high:.1%})"
 
 
 def _lines(rows: Iterable[Sequence[str]]) -> str:
