@@ -223,7 +223,7 @@ class DateLookup(NumberLookup):
                 near = index.between(max(0, match.start() - _BESIDE_REACH), match.start())
                 dates = [one for one in near if one.kind in _DAYS_AND_YEARS and one.end <= match.start()]
                 named = [one for one in dates if (one.value if of_year else _is_full(one))]
-                if named and (beside := _beside(named[-1], -1 if match["before"] else 1, of_year=of_year)):
+                if named and (beside := _beside_of(named[-1], -1 if match["before"] else 1, of_year=of_year)):
                     year, *rest = beside
                     key = (0, *rest) if any(rest) else beside
                     found.setdefault(key, [(year, Place(named[-1], document))])
@@ -270,7 +270,7 @@ def _is_full(date: Number) -> bool:
     return date.kind is Kind.DATE and all(date.values[1:])
 
 
-def _beside(anchor: Number, step: int, *, of_year: bool) -> tuple[int, int, int] | None:
+def _beside_of(anchor: Number, step: int, *, of_year: bool) -> tuple[int, int, int] | None:
     """The year, or the day, before (-1) or after (1) another; the year of a day is 0 where it has none."""
     if anchor.form is not Form.EXACT:
         return None
