@@ -208,15 +208,15 @@ class DateLookup(NumberLookup):
         year, *rest = claimed.values if claimed.kind is Kind.DATE else (claimed.value, 0, 0)
         if claimed.kind not in _DAYS_AND_YEARS or any(rest) is not all(rest):
             return None
-        for its_year, place in self._beside.get((year, 0, 0) if not any(rest) else (0, *rest), ()):
+        for its_year, place in self._beside.get((year, 0, 0) if not any(rest) else (0, *rest), {}).items():
             if not (its_year and year) or its_year == year:
                 return place
         return None
 
     @cached_property
-    def _beside(self) -> dict[tuple[int | Decimal, ...], list[tuple[int, Place[Number]]]]:
-        """The years, and the days by month and day, that are one from a date named before them, each once."""
-        found: dict[tuple[int | Decimal, ...], list[tuple[int, Place[Number]]]] = {}
+    def _beside(self) -> dict[tuple[int | Decimal, ...], dict[int, Place[Number]]]:
+        """The years, and the days by month and day, that are one from a date named before them, by their year."""
+        found: dict[tuple[int | Decimal, ...], dict[int, Place[Number]]] = {}
         for document, index in self.texts:
             for match in _BESIDE.finditer(document.text):
                 of_year = bool(match["year_before"] or match["year_after"])
@@ -226,7 +226,7 @@ class DateLookup(NumberLookup):
                 if named and (beside := _beside_of(named[-1], -1 if match["before"] else 1, of_year=of_year)):
                     year, *rest = beside
                     key = (0, *rest) if any(rest) else beside
-                    found.setdefault(key, [(year, Place(named[-1], document))])
+                    found.setdefault(key, {}).setdefault(year, Place(named[-1], document))
         return found
 
     def _find_named(self, claimed: Number) -> Place[Number] | None:

@@ -124,7 +124,7 @@ _UNTIL = re.compile(rf"(?: in [^()\d;]{{2,60}}?)? ?{_DASH} ?(?=[^()\d]{{0,20}}\d
 _SINCE = re.compile(rf"\d[^();]{{0,80}}? ?{_DASH} ?$")
 _LEVELS = ("above", "below")
 _OF_LEVEL = re.compile(r"(?:just |well |slightly )?(?:above|below)\b", re.IGNORECASE)  # "fell below 5%"
-_LEVEL_OF = {Trend.RISE_BY: Trend("rise to"), Trend.FALL_BY: Trend("fall to")}
+_LEVEL_OF = {Trend.RISE_BY: Trend.RISE_TO, Trend.FALL_BY: Trend.FALL_TO}
 _GAINS = by_word({"rise by": "gain|gains|gained|gaining|added", "fall by": "lose|loses|lost|losing|shed"})
 # What one gains no other one loses, but for seats and votes.
 _GAINED = re.compile(
