@@ -215,7 +215,7 @@ class DateLookup(NumberLookup):
 
     @cached_property
     def _beside(self) -> dict[tuple[int | Decimal, ...], dict[int, Place[Number]]]:
-        """The years, and the days by month and day, that are one from a date named before them, by their year."""
+        """By year, and by month and day: the dates that are one from an earlier named date, by their year."""
         found: dict[tuple[int | Decimal, ...], dict[int, Place[Number]]] = {}
         for document, index in self.texts:
             for match in _BESIDE.finditer(document.text):
