@@ -46,6 +46,10 @@ _BESIDE = re.compile(
 )
 _DAYS_AND_YEARS = (Kind.DATE, Kind.YEAR)
 _BESIDE_REACH = 200  # characters
+_ENDS_OF_YEARS = ((12, 0), (12, 31))
+_END_OF_DECEMBER = re.compile(r"\bend of December\b", re.IGNORECASE)
+_END_OF = re.compile(r"\bend of (?:the year )?$", re.IGNORECASE)
+_END_OF_REACH = 20  # characters
 _LEAP_YEAR = 2000  # of a date without its year
 _WEEKS = [tuple(map(Decimal, days)) for days in ((1, 5), (6, 7), (1, 7))]
 _COUNTED = re.compile(rf"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s{END}")  # "1743 rooms"
@@ -121,7 +125,7 @@ class DateLookup(NumberLookup):
         if claimed.form is not Form.EXACT:
             return None
         found = self._find_named(claimed) or self._find_months(claimed, context)
-        return found or self._find_beside(claimed)
+        return found or self._find_beside(claimed) or self._find_end_of_year(claimed, context)
 
     def _find_day(self, claimed: Number, *, is_end: bool = False) -> Place[Number] | None:
         """A weekday, "weekdays", or a month that stands alone; an end of a range is not just a day in it."""
@@ -211,6 +215,20 @@ class DateLookup(NumberLookup):
         for its_year, place in self._beside.get((year, 0, 0) if not any(rest) else (0, *rest), {}).items():
             if not (its_year and year) or its_year == year:
                 return place
+        return None
+
+    def _find_end_of_year(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """The year at whose end something is: "31 December 2025", or the end of that month."""
+        if claimed.kind is not Kind.DATE or claimed.values[1:] not in _ENDS_OF_YEARS:
+            return None
+        is_day = claimed.values[2] != 0
+        if not is_day and (context is None or not _END_OF_DECEMBER.search(context())):
+            return None
+        for document, index in self.texts:
+            for entry in index.by_value.get(claimed.value, ()):
+                for _, year in entry.places:
+                    if _END_OF.search(document.text, max(0, year.start - _END_OF_REACH), year.start):
+                        return Place(year, document)
         return None
 
     @cached_property

@@ -34,6 +34,7 @@ MOST_ROUNDING = Fraction(1, 20)
 MOST_ROUNDING_ABOUT = Fraction(1, 10)
 _HALF_DEGREE = Fraction(1, 2)  # the zero of a temperature is anywhere, and a share of it says nothing
 _MOST_CONVERSION = Fraction(1, 100)  # 26.2 miles as 42.2 km, 45 mph as 72 km/h
+_OF_DIVISION = Fraction(1, 10**12)  # what a division loses: two thirds of an hour are 40 minutes
 # How far beyond a bound a value may lie to be what the bound was made of: "over 270" of 281.
 _NEAR = Fraction(1, 10)
 _NEAR_ROUND = Fraction(1, 5)  # of round bounds, within a step or half: "over 5" of 6, "over 100" of 112
@@ -267,7 +268,7 @@ def _margin(
         margin = min(own / 2, max(abs(found) * share, least))
     # Nobody writes more places than a conversion needs.
     least = _HALF_DEGREE if claimed.dimension == "temperature" else abs(found) * _MOST_CONVERSION
-    return max(margin, min(own / 2, least)) if is_converted else margin
+    return max(margin, min(own / 2, least), abs(found) * _OF_DIVISION) if is_converted else margin
 
 
 def _blurred_step(value: Decimal, step: Fraction) -> Fraction:

@@ -175,14 +175,15 @@ class Numbers(ClaimKind):
         """Not small numbers in words, which often count what the response itself lists ("three layers").
 
         Such a one must stand in the documents where they count the same things, or if it is a share or a
-        multiple of something ("two-thirds", "twice as many"), or how often a day something happens; how often
-        it happened need not. A length of time must, where the documents give one. One of what a document has
-        one of says nothing.
+        multiple of something ("two-thirds", "twice as many"), or how often a day something happens. How often
+        it happened must where the documents say so of anything, and a length of time where they give one. One
+        of what a document has one of says nothing.
         """
         if not _is_small_word(response, mention):
             return not self._is_one(response, mention)
-        if mention.unit == "times" and (mention.rate or _IN_A_ROW.match(response, mention.end)):
-            return True
+        if mention.unit == "times":
+            is_row = mention.rate or _IN_A_ROW.match(response, mention.end)
+            return bool(is_row) or self.lookup(self.query.documents).has_multiples
         is_during = mention.form in (Form.MORE_THAN, Form.LESS_THAN)  # "over two years", "in under a year"
         if is_during and self.lookup(self.query.documents).bounds_otherwise(mention):
             return True  # by the other bound, or "under nine months" for "under nine years"
@@ -200,7 +201,7 @@ class Numbers(ClaimKind):
                 return False
             if not may_be_known(mention, response) and not self._names_group(mention):
                 return True
-        elif mention.kind is not Kind.DURATION and mention.unit != "times":
+        elif mention.kind is not Kind.DURATION:
             return True  # "two to six people", "seven per cent", "six euros"
         return self._tells_of(response, mention)
 

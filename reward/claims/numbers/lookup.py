@@ -56,6 +56,12 @@ _BYTES = {  # the unit in which a number of bytes is written otherwise, and whet
 }
 _SIDES = 2  # of a ratio
 _THE_DAY = re.compile(r"\bthe $", re.IGNORECASE)
+_OTHER_BOUNDS = {Form.LESS_THAN: Form.AT_LEAST, Form.MORE_THAN: Form.AT_MOST}
+_DENIES = re.compile(
+    r"\b(?:no|not|none|nobody|no-one|never|cannot|barred|banned|excluded|ineligible|refused|forbidden"
+    r"|prohibited|too (?:young|old|small|short|low|high))\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
 _END_OF = re.compile(r"\bend of $", re.IGNORECASE)
 _LAST_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MOST_BETWEEN = 32  # numbers from a day to the month that is named before it
@@ -86,7 +92,17 @@ class NumberLookup:
         """
         writings = chain((claimed,), _other_writings(claimed))
         places = (self._find(writing, context) for writing in writings)
-        return next((place for place in places if place is not None), None)
+        found = next((place for place in places if place is not None), None)
+        return found or self._find_denied(claimed, context)
+
+    def _find_denied(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """The bound of which a sentence denies the other: "nobody below 40 may" where one must be "at least 40"."""
+        other = _OTHER_BOUNDS.get(claimed.form)
+        if other is None or context is None or not _DENIES.search(context()):
+            return None
+        bound = changed(claimed, form=other)
+        stated = (place for place in self._of_value(bound) if place.mention.is_bound)
+        return next(stated, None)
 
     def places(self, claimed: Number) -> Sequence[Place[Number]]:
         """All places of the numbers that equal a claim, or else some that support it."""
@@ -96,6 +112,11 @@ class NumberLookup:
     def has_durations(self) -> bool:
         """Whether a document says how long something takes."""
         return any(one.kind is Kind.DURATION for _, index in self.texts for one in index.numbers)
+
+    @cached_property
+    def has_multiples(self) -> bool:
+        """Whether a document says how many times something happened, or how many times as much it is."""
+        return any(one.unit == "times" for _, index in self.texts for one in index.numbers)
 
     @cached_property
     def _names_periods(self) -> bool:
