@@ -46,7 +46,7 @@ _BESIDE = re.compile(
 )
 _DAYS_AND_YEARS = (Kind.DATE, Kind.YEAR)
 _BESIDE_REACH = 200  # characters
-_ENDS_OF_YEARS = ((12, 0), (12, 31))
+_ENDS_OF_YEARS = ((Decimal(12), Decimal(0)), (Decimal(12), Decimal(31)))
 _END_OF_DECEMBER = re.compile(r"\bend of December\b", re.IGNORECASE)
 _END_OF = re.compile(r"\bend of (?:the year )?$", re.IGNORECASE)
 _END_OF_REACH = 20  # characters

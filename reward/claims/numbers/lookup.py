@@ -96,7 +96,7 @@ class NumberLookup:
         return found or self._find_denied(claimed, context)
 
     def _find_denied(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """The bound of which a sentence denies the other: "nobody below 40 may" where one must be "at least 40"."""
+        """The bound whose opposite a sentence denies: "nobody below 40 may" of who must be "at least 40"."""
         other = _OTHER_BOUNDS.get(claimed.form)
         if other is None or context is None or not _DENIES.search(context()):
             return None
