@@ -8,36 +8,27 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from itertools import chain, islice
 from operator import attrgetter, itemgetter
 
 from reward.claims.kind import Context, Place, nearest
 from reward.claims.numbers.conventions import conventions_of
-from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.equality import LOWER_BOUNDS, bound_stated, equal, supports
 from reward.claims.numbers.eras import LAST_HALF
 from reward.claims.numbers.index import Entry, NumberIndex, identity, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
+from reward.claims.numbers.other_writings import other_writings
 from reward.claims.numbers.reading import close_like
-from reward.claims.numbers.trends import are_opposed, in_other_sign
+from reward.claims.numbers.trends import are_opposed
 from reward.claims.text import content_words
 from reward.locales import AUTO
 from reward.types import Document
 
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
-_HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
-_KRONER = ("NOK", "SEK", "DKK", "CZK")  # where a text does not say whose they are
-_MOST_FEW = 12  # so many times may be a multiple of anything
-_FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
-_TEN = 10
-_MOST_PARTS = 100  # "one in 100"
-_TWO_PARTS = re.compile(r"\d+\.\d+")
 _VERSION = re.compile(r"^v(?=\d)")  # "v2.4.1" is 2.4.1
 _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
-_SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
 _MOST_PLACES_KEPT = 16
@@ -47,12 +38,6 @@ _TIMES = {
         *(("hour", "hour"), ("day", "day|dai|night"), ("week", "week"), ("month", "month")),
         *(("quarter", "quarter"), ("year", "year|annu|per annum|p\\.a")),
     )
-}
-_BINARY = Decimal(1024)
-_BYTES = {  # the unit in which a number of bytes is written otherwise, and whether that one is smaller
-    "gigabyte": ("megabyte", True),
-    "terabyte": ("gigabyte", True),
-    "megabyte": ("gigabyte", False),
 }
 _SIDES = 2  # of a ratio
 _THE_DAY = re.compile(r"\bthe $", re.IGNORECASE)
@@ -90,7 +75,7 @@ class NumberLookup:
             claimed: The number of a response.
             context: Text around it; of several equal places the one with most of its words is taken.
         """
-        writings = chain((claimed,), _other_writings(claimed))
+        writings = chain((claimed,), other_writings(claimed))
         places = (self._find(writing, context) for writing in writings)
         found = next((place for place in places if place is not None), None)
         return found or self._find_denied(claimed, context)
@@ -227,7 +212,7 @@ class NumberLookup:
     def _places_of_side(self, side: Number) -> list[_Side]:
         """The places of a number, each with the ratio or the range that it is part of there."""
         pairs = {id(document): index.pairs for document, index in self.texts}
-        writings = chain((side,), _other_writings(side))
+        writings = chain((side,), other_writings(side))
         places = chain.from_iterable(map(self._places, writings))
         return [(one, pairs[id(one.document)].get(one.mention.start)) for one in places]
 
@@ -350,93 +335,3 @@ def words_near(place: Place[Number]) -> frozenset[str]:
 
 def _unhyphened(number: Number) -> str:
     return _VERSION.sub("", number.unit.replace("-", "").replace(" ", ""))
-
-
-def _other_writings(number: Number) -> Iterator[Number]:
-    """One share in its other writings: "half" is 50%, "one in two" and "halved"; none of other numbers.
-
-    They are different kinds of numbers, and no two of them are `equal`, so that each is looked up in turn. A
-    percentage of a fraction has the precision of a whole per cent: 67% is borne out by two-thirds.
-    """
-    if signed := in_other_sign(number):
-        yield signed
-    if number.unit == "times" and number.rate == "day" and number.value and not _DAY % number.value:
-        every = ((_DAY / number.value,),)  # "three times a day" is "every 8 hours"
-        yield changed(number, readings=every, kind=Kind.DURATION, unit="hour", dimension="time", rate="")
-    if number.unit == "times" and number.form is Form.EXACT and not number.rate and number.value > _MOST_FEW:
-        yield changed(number, kind=Kind.COUNT, unit="", dimension="")  # "played 212 times": 212 appearances
-    is_version = number.kind is Kind.IDENTIFIER and _TWO_PARTS.fullmatch(number.unit)
-    if is_version and number.form is not Form.AT_MOST:  # "version 3.10", or a later one, is "Python 3.10"
-        yield changed(number, readings=((Decimal(number.unit),),), kind=Kind.COUNT, unit="", form=Form.EXACT)
-    elif number.kind is Kind.COUNT and _TWO_PARTS.fullmatch(written := str(number.value)):
-        digits = Decimal(written.replace(".", ""))
-        yield changed(number, readings=((digits,),), kind=Kind.IDENTIFIER, unit=written)
-    if number.rate == "hectare" and number.dimension == "mass":  # of "3.4 t/ha"
-        unit = f"{number.unit} / hectare"
-        yield changed(number, unit=unit, dimension="mass/area", rate="")
-    if number.unit == "KR":
-        yield from (changed(number, unit=unit) for unit in _KRONER)
-    elif number.unit in _KRONER:
-        yield changed(number, unit="KR")
-    if number.unit == "pound":  # of mass, or of money
-        yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
-    elif number.kind is Kind.MONEY and number.unit == "GBP" and not number.parts:
-        yield changed(number, kind=Kind.QUANTITY, unit="pound", dimension="mass")
-    if fiscal := _FISCAL_YEAR.fullmatch(number.unit):
-        year = Decimal(fiscal[1]) + (0 if len(fiscal[1]) > 2 else 2000)
-        yield changed(number, readings=((year,),), kind=Kind.YEAR, unit="")
-    if number.kind is Kind.DURATION and number.unit == "second":  # "2:04:31" is so long, too
-        full, rest = divmod(int(number.value), 60)
-        minutes = full + fraction(rest, 60)  # as the clock reads it
-        yield changed(number, readings=((minutes,),), kind=Kind.TIME, unit="", dimension="", parts=())
-    is_time = number.kind is Kind.TIME and number.form is Form.EXACT
-    if is_time and number.value % 60:  # "7.15" of a British clock
-        for minutes in dict.fromkeys((number.value, number.value % 720)):
-            with_dot = minutes // 60 + (minutes % 60).scaleb(-2)
-            yield changed(number, readings=((with_dot,),), kind=Kind.COUNT, step=Decimal("0.01"), parts=())
-    if (other := _BYTES.get(number.unit)) and number.form is not Form.RANGE:  # half a gigabyte of 512 MB
-        smaller, is_smaller = other
-        value = EXACT.multiply(number.value, _BINARY) if is_smaller else EXACT.divide(number.value, _BINARY)
-        yield changed(number, readings=((value,),), unit=smaller, parts=())
-    if number.kind is Kind.TIME and number.value != int(number.value):
-        seconds = EXACT.multiply(number.value, _SIXTY).to_integral_value()
-        lasts = {"kind": Kind.DURATION, "unit": "second", "dimension": "time"}
-        yield changed(number, readings=((seconds,),), parts=(), **lasts)
-    if number.kind is Kind.COUNT and number.value > _SIXTY:  # "streamed 2 billion times"
-        yield changed(number, kind=Kind.QUANTITY, unit="times", dimension="multiple")
-    is_of_few = number.kind is Kind.RATIO and number.values[-1] <= _MOST_FEW  # "more than six in ten"
-    is_part = number.is_bound and (number.kind in (Kind.COUNT, Kind.PERCENT) or is_of_few)  # "over half"
-    share = _share(number) if is_part or number.form is Form.EXACT else None
-    if share is None:
-        return
-    plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False)
-    if number.kind is not Kind.PERCENT:
-        percent = EXACT.multiply(share, _HUNDRED)
-        step = Decimal(int(number.approximate))  # "about a fifth" of 20.1%
-        yield changed(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=step)
-    if number.kind is not Kind.COUNT:
-        # It counts parts, so that 0.12 for 12% is no amount of money.
-        yield changed(plain, kind=Kind.COUNT, step=number.step.scaleb(-2), counts=True)
-    if number.unit != "times":
-        yield changed(plain, kind=Kind.QUANTITY, unit="times", dimension="multiple", step=Decimal(0))
-    if number.kind is not Kind.RATIO:
-        multiples = ((Fraction(share) * many, many) for many in range(1, _MOST_PARTS + 1))
-        whole = ((round(n), many) for n, many in multiples if round(n) and abs(n - round(n)) < _SLACK)
-        if ratio := next(whole, None):
-            for times in dict.fromkeys((1, _TEN // ratio[1])):  # four fifths are eight out of ten, too
-                sides = tuple(Decimal(side * times) for side in ratio)
-                if times and (times == 1 or sides[1] == _TEN):
-                    yield changed(plain, readings=(sides,), kind=Kind.RATIO, step=Decimal(1))
-
-
-def _share(number: Number) -> Decimal | None:
-    """The share, above 0 and below 1, that a number is; None for what is none."""
-    share: Decimal | None = None
-    is_fraction = number.kind is Kind.COUNT and number.step < 1  # "two-thirds", "0.46"
-    if number.kind is Kind.RATIO and number.values[1] and all(v == int(v) for v in number.values):
-        share = fraction(int(number.values[0]), int(number.values[1]))
-    elif len(number.values) == 1 and number.kind is Kind.PERCENT:
-        share = EXACT.divide(number.value, _HUNDRED)
-    elif len(number.values) == 1 and (is_fraction or number.unit == "times"):  # "halved" leaves a half
-        share = number.value
-    return share if share is not None and 0 < share < 1 else None

@@ -1,0 +1,151 @@
+"""One number in its other writings, of other kinds: "half" is 50%, "one in two" and "halved".
+
+No two of them are `equal`, so that a lookup asks for each in turn. Most numbers have none.
+"""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+from reward.claims.numbers.digits import EXACT, fraction
+from reward.claims.numbers.model import Form, Kind, Number, changed
+from reward.claims.numbers.trends import in_other_sign
+
+_HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
+_HALF_DAY = 720  # minutes
+_KRONER = ("NOK", "SEK", "DKK", "CZK")  # where a text does not say whose they are
+_MOST_FEW = 12  # so many times may be a multiple of anything
+_FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
+_TEN = 10
+_MOST_PARTS = 100  # "one in 100"
+_TWO_PARTS = re.compile(r"\d+\.\d+")
+_SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
+_BINARY = Decimal(1024)
+_BYTES = {  # the unit in which a number of bytes is written otherwise, and whether that one is smaller
+    "gigabyte": ("megabyte", True),
+    "terabyte": ("gigabyte", True),
+    "megabyte": ("gigabyte", False),
+}
+
+
+def other_writings(number: Number) -> Iterator[Number]:
+    """The other writings of one number, the likelier first."""
+    if signed := in_other_sign(number):
+        yield signed
+    yield from _times(number)
+    yield from _versions(number)
+    yield from _units(number)
+    yield from _clock(number)
+    yield from _shares(number)
+
+
+def _times(number: Number) -> Iterator[Number]:
+    """ "Three times a day" is "every 8 hours", and who "played 212 times" has 212 appearances."""
+    if number.kind is Kind.COUNT and number.value > _SIXTY:  # "streamed 2 billion times"
+        yield changed(number, kind=Kind.QUANTITY, unit="times", dimension="multiple")
+    if number.unit != "times":
+        return
+    if number.rate == "day" and number.value and not _DAY % number.value:
+        every = ((_DAY / number.value,),)
+        yield changed(number, readings=every, kind=Kind.DURATION, unit="hour", dimension="time", rate="")
+    if number.form is Form.EXACT and not number.rate and number.value > _MOST_FEW:
+        yield changed(number, kind=Kind.COUNT, unit="", dimension="")
+
+
+def _versions(number: Number) -> Iterator[Number]:
+    """ "Version 3.10", or a later one, is "Python 3.10"; and FY24 is 2024."""
+    if number.kind is Kind.IDENTIFIER and _TWO_PARTS.fullmatch(number.unit):
+        if number.form is not Form.AT_MOST:
+            value = ((Decimal(number.unit),),)
+            yield changed(number, readings=value, kind=Kind.COUNT, unit="", form=Form.EXACT)
+    elif number.kind is Kind.COUNT and _TWO_PARTS.fullmatch(written := str(number.value)):
+        digits = Decimal(written.replace(".", ""))
+        yield changed(number, readings=((digits,),), kind=Kind.IDENTIFIER, unit=written)
+    if fiscal := _FISCAL_YEAR.fullmatch(number.unit):
+        year = Decimal(fiscal[1]) + (0 if len(fiscal[1]) > 2 else 2000)
+        yield changed(number, readings=((year,),), kind=Kind.YEAR, unit="")
+
+
+def _units(number: Number) -> Iterator[Number]:
+    """3.4 t/ha, kroner of any country, pounds of mass or money, and half a gigabyte of 512 MB."""
+    if number.rate == "hectare" and number.dimension == "mass":
+        yield changed(number, unit=f"{number.unit} / hectare", dimension="mass/area", rate="")
+    if number.unit == "KR":
+        yield from (changed(number, unit=unit) for unit in _KRONER)
+    elif number.unit in _KRONER:
+        yield changed(number, unit="KR")
+    if number.unit == "pound":
+        yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
+    elif number.kind is Kind.MONEY and number.unit == "GBP" and not number.parts:
+        yield changed(number, kind=Kind.QUANTITY, unit="pound", dimension="mass")
+    if (other := _BYTES.get(number.unit)) and number.form is not Form.RANGE:
+        smaller, is_smaller = other
+        value = EXACT.multiply(number.value, _BINARY) if is_smaller else EXACT.divide(number.value, _BINARY)
+        yield changed(number, readings=((value,),), unit=smaller, parts=())
+
+
+def _clock(number: Number) -> Iterator[Number]:
+    """A length as a clock shows it ("2:04:31"), and the other way; and "7.15" of a British clock."""
+    if number.kind is Kind.DURATION and number.unit == "second":
+        full, rest = divmod(int(number.value), 60)
+        minutes = full + fraction(rest, 60)  # as the clock reads it
+        yield changed(number, readings=((minutes,),), kind=Kind.TIME, unit="", dimension="", parts=())
+    if number.kind is not Kind.TIME:
+        return
+    if number.form is Form.EXACT and number.value % 60:
+        for minutes in dict.fromkeys((number.value, number.value % _HALF_DAY)):
+            with_dot = minutes // 60 + (minutes % 60).scaleb(-2)
+            yield changed(number, readings=((with_dot,),), kind=Kind.COUNT, step=Decimal("0.01"), parts=())
+    if number.value != int(number.value):
+        seconds = EXACT.multiply(number.value, _SIXTY).to_integral_value()
+        lasts = {"kind": Kind.DURATION, "unit": "second", "dimension": "time"}
+        yield changed(number, readings=((seconds,),), parts=(), **lasts)
+
+
+def _shares(number: Number) -> Iterator[Number]:
+    """A share as a percentage, a fraction, a multiple and a ratio.
+
+    A percentage of a fraction has the precision of a whole per cent: 67% is borne out by two-thirds.
+    """
+    is_of_few = number.kind is Kind.RATIO and number.values[-1] <= _MOST_FEW  # "more than six in ten"
+    is_part = number.is_bound and (number.kind in (Kind.COUNT, Kind.PERCENT) or is_of_few)  # "over half"
+    share = _share(number) if is_part or number.form is Form.EXACT else None
+    if share is None:
+        return
+    plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False)
+    if number.kind is not Kind.PERCENT:
+        percent = EXACT.multiply(share, _HUNDRED)
+        step = Decimal(int(number.approximate))  # "about a fifth" of 20.1%
+        yield changed(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=step)
+    if number.kind is not Kind.COUNT:
+        # It counts parts, so that 0.12 for 12% is no amount of money.
+        yield changed(plain, kind=Kind.COUNT, step=number.step.scaleb(-2), counts=True)
+    if number.unit != "times":
+        yield changed(plain, kind=Kind.QUANTITY, unit="times", dimension="multiple", step=Decimal(0))
+    if number.kind is not Kind.RATIO:
+        yield from _ratios(plain, share)
+
+
+def _ratios(plain: Number, share: Decimal) -> Iterator[Number]:
+    """The ratio of smallest whole numbers, and that of ten: four fifths are eight out of ten, too."""
+    multiples = ((Fraction(share) * many, many) for many in range(1, _MOST_PARTS + 1))
+    whole = ((round(n), many) for n, many in multiples if round(n) and abs(n - round(n)) < _SLACK)
+    ratio = next(whole, None)
+    for times in dict.fromkeys((1, _TEN // ratio[1])) if ratio else ():
+        sides = tuple(Decimal(side * times) for side in ratio or ())
+        if times and (times == 1 or sides[1] == _TEN):
+            yield changed(plain, readings=(sides,), kind=Kind.RATIO, step=Decimal(1))
+
+
+def _share(number: Number) -> Decimal | None:
+    """The share, above 0 and below 1, that a number is; None for what is none."""
+    share: Decimal | None = None
+    is_fraction = number.kind is Kind.COUNT and number.step < 1  # "two-thirds", "0.46"
+    if number.kind is Kind.RATIO and number.values[1] and all(v == int(v) for v in number.values):
+        share = fraction(int(number.values[0]), int(number.values[1]))
+    elif len(number.values) == 1 and number.kind is Kind.PERCENT:
+        share = EXACT.divide(number.value, _HUNDRED)
+    elif len(number.values) == 1 and (is_fraction or number.unit == "times"):  # "halved" leaves a half
+        share = number.value
+    return share if share is not None and 0 < share < 1 else None
