@@ -27,7 +27,7 @@ from reward.claims import kinds_for, targets_of
 from reward.claims.kind import Mention, Target
 from reward.claims.numbers import Kind, Number
 from reward.claims.numbers.lookup import NumberLookup
-from reward.claims.numbers.things import is_of_others
+from reward.claims.numbers.things import is_of_opposite, is_of_others
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig, RewardFunction
 from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
@@ -166,7 +166,11 @@ class _Facts:
         if not isinstance(mention, Number) or not isinstance(lookup, NumberLookup):
             return ""
         places = [(one.mention, one.document.text) for one in lookup.places(mention)]
-        return "other things" if places and is_of_others(mention, self._response, places) else ""
+        if not places:
+            return ""
+        if is_of_opposite(mention, self._response, places):
+            return "the opposite"
+        return "other things" if is_of_others(mention, self._response, places) else ""
 
     def _titled(self, target: Target) -> str:
         """The id of a document whose title holds a date: "Alcaria 2018-19 season"; empty without one.

@@ -70,6 +70,7 @@ _CLIMBS = re.compile(
 )
 _REACH = 80
 _SHORT = ("nearly", "almost")
+_SHORTLY = {"shortly_before": Form.LESS_THAN, "shortly_after": Form.MORE_THAN}  # a time of day
 _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION, Kind.PERCENT)
 _RATE = re.compile(
@@ -114,6 +115,10 @@ def bounded(text: str, number: Number, low: int) -> Number:
             break  # a show "starts at 9"
         if number.kind is Kind.COUNT and match[0].lower().startswith("within"):
             break  # "within 49 words" is the answer's own length, "within 28 days" a bound
+        if name in _SHORTLY:
+            if number.kind is not Kind.TIME:
+                break
+            name = _SHORTLY[name]
         if name == "about":
             is_short = number.is_short or (match["words"] or "").lower() in _SHORT
             number = changed(number, approximate=True, is_short=is_short, start=match.start())

@@ -41,6 +41,7 @@ _NEAR_ROUND = Fraction(1, 5)  # of round bounds, within a step or half: "over 5"
 _NEAR_SHARE = Fraction(3, 20)  # of shares in words: "over half" of 56%
 _HALF, _LARGEST_WITH_HALF = Decimal("0.5"), 1000
 _FIRST_OF_TWO_DIGITS = 10
+_SHORTLY, _ABOUT, _QUARTER = 15, 10, 15  # minutes
 _NEAR_STEPS = 2  # nobody says "over 8,106" of 8,110
 
 
@@ -62,7 +63,7 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
     more precise, rounds to the claim as written ("1.2 million": 1,234,567; "about 500": 466) and differs from
     it by no more than `MOST_ROUNDING`, or `MOST_ROUNDING_ABOUT` where the claim is approximate; when it lies
     within a claimed bound; when it is a fuller date; or when it lies within the tolerance. Years, dates,
-    times, identifiers, ordinals and ratios are never rounded.
+    identifiers, ordinals and ratios are never rounded, and times by ten minutes at most.
 
     Args:
         claimed: The number of the response.
@@ -91,6 +92,8 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
         # "Up to 45 mph" as "up to 72 km/h".
         is_converted = claimed.form is found.form and claimed.unit != found.unit
         return is_converted and _rounds_to(unbound(claimed), unbound(found), Fraction(0))
+    if claimed.kind is Kind.TIME and claimed.form is found.form is Form.EXACT:
+        return claimed.approximate and _is_about_then(claimed, found)
     if claimed.form is not found.form or claimed.kind in _NEVER_ROUNDED:
         return False
     return _rounds_to(claimed, found, Fraction(relative_tolerance))
@@ -117,7 +120,8 @@ def _is_near(claimed: Number, found: Number) -> bool:
     bound = abs(Fraction(claimed.value))
     round_step = _blurred_step(claimed.value, Fraction(claimed.step))
     if claimed.kind is Kind.TIME:
-        far = Fraction(0)  # "until 8 pm" is no "until 8:01 pm"
+        # "Until 8 pm" is no "until 8:01 pm", but "shortly before 8 pm" is 7:52.
+        far = Fraction(_SHORTLY) if claimed.form in _STRICT_BOUNDS else Fraction(0)
     elif not found.is_bound:
         part = round_step if bound < _FIRST_OF_TWO_DIGITS else round_step / 2
         far = max(bound * _NEAR, min(part, bound * _NEAR_ROUND))
@@ -280,6 +284,16 @@ def _blurred_step(value: Decimal, step: Fraction) -> Fraction:
     _, digits, exponent = value.as_tuple()
     zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
     return max(step, Fraction(10) ** (zeros + int(exponent)))
+
+
+def _is_about_then(claimed: Number, found: Number) -> bool:
+    """Whether a time of day is within ten minutes of a claimed quarter of an hour: "around 7" of 7:04."""
+    return any(
+        mine[0] % _QUARTER == 0
+        and abs(Fraction(mine[0]) - theirs[0]) <= _ABOUT
+        and not (claimed.is_short and theirs[0] > mine[0])
+        for mine, theirs in _pairs(claimed, found)
+    )
 
 
 def _is_fuller_date(claimed: Number, found: Number) -> bool:

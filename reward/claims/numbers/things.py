@@ -42,6 +42,14 @@ _JOINED = re.compile(
     r"|war|ist|betrug|était|est|fue|era)|[:=(])\s*(?:about |around |only |just )?$",
     re.IGNORECASE,
 )
+_OPPOSITES = {
+    word: frozenset(row[1 - side].split("|"))
+    for row in TABLES["extremes"]["opposed"]
+    for side in (0, 1)
+    for word in row[side].split("|")
+}
+_CLAUSE_END = re.compile(r"[.,;:!?()\n]|\b(?:while|whereas|but|and)\b")
+_CLAUSE = 80  # characters
 _AGED = re.compile(r"\baged?:?\s$", re.IGNORECASE)
 _OF_NEXT = re.compile(rf"([^\W\d_]{{2,}}) {_OF}(?= (?:the |its |all )?([^\W\d_]{{2,}})?)", re.IGNORECASE)
 _LAST = re.compile(r"([a-z]{2,})[^\w]*$")
@@ -177,6 +185,29 @@ def is_of_others(number: Number, response: str, places: Iterable[tuple[Number, s
         if not stated or any(not one.group or one.is_like(thing) for one in stated):
             return False
     return True
+
+
+def is_of_opposite(number: Number, response: str, places: Iterable[tuple[Number, str]]) -> bool:
+    """Whether a number is "the oldest victim's", and equal ones of texts are the youngest's.
+
+    Args:
+        number: A mention of the response.
+        response: What is audited.
+        places: The numbers of documents that support it, each with the text that holds it.
+    """
+    said = _extremes_beside(number, response)
+    if not said:
+        return False
+    opposites = frozenset().union(*map(_OPPOSITES.__getitem__, said))
+    beside = (_extremes_beside(*place) for place in places)
+    return all(there and said.isdisjoint(there) and not there.isdisjoint(opposites) for there in beside)
+
+
+def _extremes_beside(number: Number, text: str) -> frozenset[str]:
+    """The words such as "oldest" in the clause of a number."""
+    before = _CLAUSE_END.split(text[max(0, number.start - _CLAUSE) : number.start])[-1]
+    behind = _CLAUSE_END.split(text[number.end : number.end + _CLAUSE], maxsplit=1)[0]
+    return frozenset(_OPPOSITES) & set(_WORD.findall(f"{before} {behind}".lower()))
 
 
 def _behind(after: str) -> Thing | None:
