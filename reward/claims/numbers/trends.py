@@ -25,6 +25,9 @@ class Trend(StrEnum):
     FALL_BY = "fall by"
     FALL_TO = "fall to"
     FALL_FROM = "fall from"
+    UP = "up"  # "5%, up from 4%"
+    DOWN = "down"
+    STEADY = "steady"  # "unchanged at 8%"
     PROFIT = "profit"
     LOSS = "loss"
     ABOVE = "above"  # sea level, the average
@@ -46,7 +49,11 @@ _ONE_OF = (  # of each row no number can be two
     *((Trend.BIRTH, Trend.DEATH), (Trend.EARLY, Trend.MID, Trend.LATE)),
 )
 _LESS_OR_MORE = ((Trend.ABOVE, Trend.FALL_BY), (Trend.BELOW, Trend.RISE_BY))  # "3% above" and "3% less than"
-_OPPOSED = frozenset(pair for row in (*_ONE_OF, *_LESS_OR_MORE) for pair in permutations(row, 2))
+_MOVED = ((Trend.UP, Trend.DOWN), (Trend.UP, Trend.FALL_TO), (Trend.DOWN, Trend.RISE_TO))
+_UNMOVED = tuple((Trend.STEADY, one) for one in (Trend.UP, Trend.DOWN, Trend.RISE_TO, Trend.FALL_TO))
+_OPPOSED = frozenset(
+    pair for row in (*_ONE_OF, *_LESS_OR_MORE, *_MOVED, *_UNMOVED) for pair in permutations(row, 2)
+)
 _DOWN = (Trend.FALL_BY, Trend.LOSS)
 _SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
@@ -132,6 +139,13 @@ _GAINED = re.compile(
     r"|worker|resident|inhabitant|viewer|reader)s?\b"
 )
 _BEFORE_SIDE = re.compile(r" (?:a|per) (?:hour|day|week|month|year)(?= (?:more|less)\b)")
+_UP_FROM = re.compile(r"[^.;:!?\d]{0,40}?[ (](?:(?P<up>up)|down)(?: [a-z]+)? from\b")
+_REACHING = re.compile(
+    r"(?:,? (?:reaching|to reach|to stand at)|, to|\band (?:now )?(?:stands|stood|is|reached)(?: at)?) $"
+)
+_UNCHANGED = re.compile(
+    r"\b(?:unchanged|steady|flat|stable|stays?|stayed|remains?|remained)(?: (?:at|on))? $"
+)
 _REACH = 64  # characters
 _CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
@@ -154,6 +168,12 @@ def trend_of(text: str, number: Number) -> Trend:
     is_gained = number.dimension == "mass" or number.kind in _SHARES or _GAINED.match(text, number.end)
     if change and is_gained:
         return Trend(change)
+    if _UNCHANGED.search(before):
+        return Trend.STEADY
+    if (reaching := _REACHING.search(before)) and (
+        move := _last_move(_words_of_sentence(before[: reaching.start()]))
+    ):
+        return _trend(move, "to")
     if before.endswith("to ") and (span := _FROM_TO.search(before)):
         return _trend(_last_move(span[1].lower().split()), "to")
     if _last_word(before) in _LAST_WORDS or before.endswith("ly "):
@@ -165,6 +185,8 @@ def trend_of(text: str, number: Number) -> Trend:
         return Trend.ABOVE if level["above"] else Trend.BELOW
     if plan := _TO_PLAN.match(text, number.end):
         return Trend.RISE_BY if plan["above"] else Trend.FALL_BY
+    if from_other := _UP_FROM.match(text, number.end):
+        return Trend.UP if from_other["up"] else Trend.DOWN
     return _said_behind(text, number)
 
 
@@ -287,6 +309,11 @@ def _said_before(words: list[str], kind: Kind, *, is_money: bool) -> Trend:
 def _words_of_clause(before: str) -> list[str]:
     """The words, in small letters, of the clause that ends there."""
     return [word.lower() for word in _WORD.findall(_CLAUSE_END.split(before)[-1])]
+
+
+def _words_of_sentence(before: str) -> list[str]:
+    """The words, in small letters, of the sentence that ends there."""
+    return [word.lower() for word in _WORD.findall(_SENTENCE_END.split(before)[-1])]
 
 
 def _last_move(words: Sequence[str]) -> str:
