@@ -48,6 +48,10 @@ _WINNERS, _GROUPS = (
     for name in ("winners", "groups")
 )
 _OFTEN = {2: ("scored twice", "brace"), 3: ("hat-trick", "hat trick", "thrice")}
+_SCORED = re.compile(
+    r"\b(?:scored|netted|struck|found the (?:net|target)|on target|on the scoresheet) $", re.IGNORECASE
+)
+_GOALS = frozenset({"goal", "trie", "bask"})  # stems
 _MULTIPLE = re.compile(r"(?:fold|(?:doubl|tripl|trebl|quadrupl|quintupl|halv)(?:e[ds]?|ing))$", re.IGNORECASE)
 _OF_SOMETHING = re.compile(
     r"[ \t](?:as|the|its|their|his|her|what|that|more|larger|higher|bigger|greater|faster|longer|older)\b"
@@ -181,6 +185,10 @@ class Numbers(ClaimKind):
         """
         if not _is_small_word(response, mention):
             return not self._is_one(response, mention)
+        if (goals := _goals(response, mention)) and self.lookup(self.query.documents).counts_otherwise(
+            goals, _GOALS
+        ):
+            return True
         if mention.unit == "times":
             is_row = mention.rate or _IN_A_ROW.match(response, mention.end)
             return bool(is_row) or self.lookup(self.query.documents).has_multiples
@@ -258,10 +266,20 @@ class Numbers(ClaimKind):
         """Whether it repeats a number before it in another unit, or counts the response's own list."""
         if _is_conversion(mention, response, before):
             return "a number before it, in another unit"
+        if (goals := _goals(response, mention)) and self.lookup(self.query.documents).find(goals):
+            return "so many goals"
         if self._is_ranked(response, mention):
             return "a rank in the documents, or a number of the part that it ranks"
         is_length = _COUNTED.match(response, mention.end) and mention.value == _length_of_list(response)
         return "counts the response's own list" if is_length else ""
+
+
+def _goals(response: str, mention: Number) -> Number | None:
+    """ "Found the net eleven times" as a count of goals."""
+    is_scored = mention.unit == "times" and _SCORED.search(
+        response, max(0, mention.start - 24), mention.start
+    )
+    return changed(mention, kind=Kind.COUNT, unit="", dimension="") if is_scored else None
 
 
 def _is_same_point(mention: Number, response: str, document: str, number: Number) -> bool:

@@ -14,6 +14,7 @@ from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import writings
 from reward.claims.numbers.unread import all_numbers
+from reward.claims.numbers.vocabulary import TABLES
 from reward.claims.text import holds_whole
 from reward.locales import AUTO
 from reward.types import RagQuery
@@ -30,6 +31,7 @@ _WORDS_BEFORE = re.compile(r"(?:[^\W_]*-)?[^\W_]*$")
 _WORD_BEHIND = re.compile(r"[^\W_]{0,65}")
 _LENGTH = re.compile(r"\b(\d{1,6})[ -]words?\b", re.IGNORECASE)
 _OPENING = re.compile(r"\s{0,9}[^\n]{1,200}:[ \t]{0,9}(?=\n)")
+_FORMULAS = TABLES["formulas"]
 _LONGEST_NAME = 64  # characters
 _MOST_NAMES = 256  # in one response; each is searched for in all documents
 
@@ -82,7 +84,8 @@ def _known_names(response: str, numbers: list[Number], query: RagQuery) -> set[i
     for number in named:
         name = _folded(_name_around(response, number))
         if name not in known and len(known) <= _MOST_NAMES:
-            same = (name, *writings(number.unit))  # "World War II" is the "Second World War"
+            spelt = _FORMULAS[name].split("|") if name in _FORMULAS else ()
+            same = (name, *spelt, *writings(number.unit))  # "World War II" is the "Second World War"
             known[name] = any(holds_whole(text, one) for one in same for text in folded)
         if known.get(name, False):
             starts.add(number.start)
