@@ -1,8 +1,12 @@
 """A training on CPU that is killed, all its processes at once, in every phase of a step where work could be
 lost or done twice (`tests.held_phases`): the long form. The short one is `survivor` in test_training.py, and
-the asynchronous run in test_training_ranks.py. And one whose engine alone dies, which goes on by itself.
+the asynchronous run in test_training_ranks.py. And one whose engine alone dies, which goes on by itself, and
+one that outlives MLflow and an upgrade of this package.
 """
 
+import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +15,9 @@ from mlflow import MlflowClient
 from pipeline.record.run import RunState
 from pipeline.record.run_status import RESTARTS_TAG
 from pipeline.record.tracking import read_steps
+from tests.march_cli import march
 from tests.march_training import Run, assert_nothing_lost_or_repeated
+from tests.mlflow_process import mlflow_server
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(5400), pytest.mark.training]
 
@@ -56,3 +62,43 @@ def test_a_run_whose_engine_dies_inside_a_step_goes_on_by_itself(tmp_path: Path)
     run_of_mlflow = MlflowClient(state.tracking_uri).get_run(state.mlflow_run_id)
     assert run_of_mlflow.info.status == "FINISHED"
     assert run_of_mlflow.data.tags[RESTARTS_TAG].startswith("1, after ")
+
+
+def test_a_run_outlives_mlflow_and_an_upgrade_between_kill_and_resume(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """MLflow is away for as long as `MLFLOW_AWAY_S` says, and at least until the training has ended."""
+    folder, store, steps = tmp_path / "run", tmp_path / "mlflow", 4
+    store.mkdir()
+    with mlflow_server(store) as uri:
+        settings = SMALL | {"data.max_steps": steps, "tracking.uri": uri}
+        first = Run(folder, settings, hold=("update", 2))
+        first.wait_for_step(1)
+    left = time.monotonic()
+    assert first.kill_when_held() == 2
+    _as_of_another_version(folder / "run.json")
+
+    last = Run(folder, settings)
+    said = last.end()
+    assert last.process.returncode == 0, said
+    assert "MLflow lacks" in said and f"march record {folder}" in said
+    assert_nothing_lost_or_repeated(folder, steps=steps, batch=BATCH)
+    recipe = json.loads((folder / "run.json").read_text())["recipe"]
+    assert recipe["ppo"]["gamma"] == 0.9 and "gone" not in recipe["ppo"] and "held_out" in recipe
+
+    time.sleep(max(0.0, left + float(os.environ.get("MLFLOW_AWAY_S", "0")) - time.monotonic()))
+    with mlflow_server(store, port=int(uri.rpartition(":")[2])):
+        assert march("record", folder) == 0
+        assert "the status FINISHED" in capsys.readouterr().out
+        run_id = json.loads((folder / "run.json").read_text())["mlflow_run_id"]
+        points = MlflowClient(uri).get_metric_history(run_id, "audit/reward")
+        assert sorted(point.step for point in points) == list(range(1, steps + 1))
+        assert MlflowClient(uri).get_run(run_id).info.status == "FINISHED"
+
+
+def _as_of_another_version(run_file: Path) -> None:
+    """A run whose version had another default, a setting that is gone today, and lacked a new one."""
+    state = json.loads(run_file.read_text())
+    state["recipe"]["ppo"] |= {"gamma": 0.9, "gone": 1}
+    del state["recipe"]["held_out"]
+    run_file.write_text(json.dumps(state))

@@ -1,8 +1,9 @@
 """Small words that the documents contradict: "in the north" where they only speak of the south.
 
-Directions, how often something happens ("weekly"), seasons, parts of a day and medals are names of nothing,
-and most of them tell little. Such a word is a claim only where the documents use another one of its row and
-never this one, or what implies it: a date in March implies spring, a time of day all parts of the day.
+Directions, how often something happens ("weekly"), seasons, parts of a day, colours, a man or a woman, a rise
+or a fall are names of nothing, and most of them tell little. Such a word is a claim only where the documents
+use another one of its row and never this one, or what implies it: a date in March implies spring, a time of
+day all parts of the day. Nor is a rise or a fall with an amount, which a reader may have worked out.
 
 "Ash is north of Elm" and "Elm is south of Ash" are both true, so the side of something is none.
 """
@@ -38,6 +39,16 @@ def _member(said: str, implied: str) -> _Member:
     return _Member(re.compile(rf"\b(?:{said})\b"), re.compile(rf"\b(?:{implied})", re.IGNORECASE))
 
 
+class _Row(NamedTuple):
+    telling: frozenset[str]  # a response must hold one of these words to say one of the row
+    members: tuple[_Member, ...]
+    is_move: bool
+
+
+def _row(telling: str, *members: _Member, is_move: bool = False) -> _Row:
+    return _Row(frozenset(telling.split()), members, is_move)
+
+
 def _every(unit: str, adjectives: str) -> _Member:
     """How often something happens; any word for its unit of time implies it."""
     return _member(
@@ -51,9 +62,29 @@ _SIDES = (
     "|winger|lane|temple|atrium|ventricle"
 )
 _IN = "(?:in|next|last|this|the|until|since|every|by)"
-# Each row after some words, one of which a text must hold to say a word of the row.
+_COLOURS = "red green blue yellow white black gr[ea]y brown orange purple pink".split()
+_NO_COLOUR = (  # what such a word says of else than a colour
+    r"(?!-| ?(?:light|energy|power|paper|market|people|men|women|americans?|community|collar|tape|spaces?"
+    r"|belt|box|list|spot|card|juice|wine|meat|pepper|hole|sheep|mail|eye|cross|flag|tea|bean|carpet|zone))"
+)
+_MALE = (
+    r"m[ae]n\b|males?\b|he\b|him\b|his\b|boys?\b|\w*father|husband|sons?\b|brother|mr\b|king|people|person"
+)
+_FEMALE = (
+    r"\w*wom[ae]n\b|females?\b|she\b|her\b|girl|\w*mother|wi[fv]e|daughter|sister|mrs\b|ms\b|queen|people"
+    r"|person"
+)
+_DOWN = (
+    r"f[ae]ll(?:s|en|ing)?\b|drop|declin|decreas|down\b|reduc|cut|less\b|few|lower|shr[aiu]n|los[est]|slump|slip|sank"
+    r"|sink|eas|slow|halv|worse|minus|contract|plung|tumbl|slash|trim|narrow|smaller|cheaper|dip|slid|weak|shed"
+)
+_UP = (
+    r"r[io]se|rising|climb|increas|up\b|gr[eo]w|jump|gain|higher|more\b|soar|surg|doubl|tripl|rais|lift|boost|add"
+    r"|expan|improv|accelerat|bett?er|wide|larger|dearer|recover|rall|strong|hik|advanc|extra|additional|another"
+)
+_AMOUNT = re.compile(r",? (?:\w+ )?(?:from|to|by|\d)")
 _ROWS = (
-    (
+    _row(
         "every each once hourly daily weekly monthly quarterly yearly annual annually",
         _every("hour", "hourly"),
         _every("day", "daily"),
@@ -62,43 +93,62 @@ _ROWS = (
         _every("quarter", "quarterly"),
         _every("year", "yearly|annual|annually"),
     ),
-    (
+    _row(
         "spring summer autumn winter",
         _member(f"{_IN} spring", "spring|mar|apr|may"),
         _member(f"{_IN} summer", "summer|jun|jul|aug"),
         _member(f"{_IN} autumn", "autumn|fall|sep|oct|nov"),
         _member(f"{_IN} winter", "winter|dec|jan|feb"),
     ),
-    (
+    _row(
         "morning afternoon evening",
         _member("morning", f"morning|breakfast|{_CLOCK}"),
         _member("afternoon", f"afternoon|lunch|{_CLOCK}"),
         _member("evening", f"evening|dinner|night|{_CLOCK}"),
     ),
-    (
+    _row(
         "gold silver bronze",
-        _member("gold", "gold|first|won\b|win|champion|1st"),
+        _member("gold", r"gold|first|won\b|win|champion|1st"),
         _member("silver", "silver|second|runner|2nd"),
         _member("bronze", "bronze|third|3rd"),
     ),
-    (
+    _row(
         "final finals semifinal semifinals",
         _member("quarter-finals?", "quarter-?final|last eight"),
         _member("semi-?finals?", "semi-?final|last four"),
     ),
-    (
+    _row(
         "port starboard",
         _member("port (?:side|engine|bow|quarter)", "port"),
         _member("starboard", "starboard"),
     ),
-    ("upstream downstream", _member("upstream", "upstream"), _member("downstream", "downstream")),
-    (
+    _row(
+        "red green blue yellow white black grey gray brown orange purple pink",
+        *(_member(rf"{one}\b{_NO_COLOUR}", one) for one in _COLOURS),
+    ),
+    _row("man woman", _member("man", _MALE), _member("woman", _FEMALE)),
+    _row(
+        "fall fell fallen drop dropped decline declined decrease decreased shrunk down rise rose risen"
+        " increase increased climbed grown up",
+        _member(
+            "fell|fallen|an? (?:fall|drop|decline|decrease) in|has shrunk|(?:gone|went) down|down (?:from|on)"
+            "|ha[ds] (?:dropped|declined|decreased)",
+            _DOWN,
+        ),
+        _member(
+            "rose|risen|an? (?:increase|rise) in|has grown|(?:gone|went) up|ha[ds] (?:increased|climbed)"
+            "|up (?:from|on)",
+            _UP,
+        ),
+        is_move=True,
+    ),
+    _row("upstream downstream", _member("upstream", "upstream"), _member("downstream", "downstream")),
+    _row(
         "left right",
         _member(f"left[- ](?:{_SIDES})", f"left[- ](?:{_SIDES})|left[- ]?hand"),
         _member(f"right[- ](?:{_SIDES})", f"right[- ](?:{_SIDES})|right[- ]?hand"),
     ),
 )
-_WORDS_OF_ROWS = [(frozenset(words.split()), members) for words, *members in _ROWS]
 
 
 def contradicted(response: str, documents: Iterable[str]) -> Iterator[Name]:
@@ -106,12 +156,14 @@ def contradicted(response: str, documents: Iterable[str]) -> Iterator[Name]:
     texts, words = tuple(documents), words_in(lowered(response)).all
     if _ANY_DIRECTION.search(response):
         yield from _directions(response, texts)
-    for telling, row in _WORDS_OF_ROWS:
-        if telling.isdisjoint(words):
+    for row in _ROWS:
+        if row.telling.isdisjoint(words):
             continue
-        found = [(member, match) for member in row for match in member.said.finditer(response)]
+        found = [(member, match) for member in row.members for match in member.said.finditer(response)]
         for member, match in found:
-            others = (one for one in row if one is not member)
+            if row.is_move and _AMOUNT.match(response, match.end()):
+                continue
+            others = (one for one in row.members if one is not member)
             if not _says(member.implied, texts) and any(_says(one.said, texts) for one in others):
                 yield Name(*match.span(), match[0], (match[0],))
 
