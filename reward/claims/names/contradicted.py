@@ -62,7 +62,19 @@ _SIDES = (
     "|winger|lane|temple|atrium|ventricle"
 )
 _IN = "(?:in|next|last|this|the|until|since|every|by)"
-_COLOURS = "red green blue yellow white black gr[ea]y brown orange purple pink".split()
+_COLOURS = [
+    "red",
+    "green",
+    "blue",
+    "yellow",
+    "white",
+    "black",
+    "gr[ea]y",
+    "brown",
+    "orange",
+    "purple",
+    "pink",
+]
 _NO_COLOUR = (  # what such a word says of else than a colour
     r"(?!-| ?(?:light|energy|power|paper|market|people|men|women|americans?|community|collar|tape|spaces?"
     r"|belt|box|list|spot|card|juice|wine|meat|pepper|hole|sheep|mail|eye|cross|flag|tea|bean|carpet|zone))"
