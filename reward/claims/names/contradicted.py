@@ -3,7 +3,7 @@
 Directions, how often something happens ("weekly"), seasons, parts of a day, colours, a man or a woman, a rise
 or a fall are names of nothing, and most of them tell little. Such a word is a claim only where the documents
 use another one of its row and never this one, or what implies it: a date in March implies spring, a time of
-day all parts of the day. Nor is a rise or a fall with an amount, which a reader may have worked out.
+day all parts of the day. A rise or a fall with an amount is none, as a reader may have worked it out.
 
 "Ash is north of Elm" and "Elm is south of Ash" are both true, so the side of something is none.
 """
@@ -62,19 +62,7 @@ _SIDES = (
     "|winger|lane|temple|atrium|ventricle"
 )
 _IN = "(?:in|next|last|this|the|until|since|every|by)"
-_COLOURS = [
-    "red",
-    "green",
-    "blue",
-    "yellow",
-    "white",
-    "black",
-    "gr[ea]y",
-    "brown",
-    "orange",
-    "purple",
-    "pink",
-]
+_COLOURS = ("red", "green", "blue", "yellow", "white", "black", "gr[ea]y", "brown", "orange", "purple")
 _NO_COLOUR = (  # what such a word says of else than a colour
     r"(?!-| ?(?:light|energy|power|paper|market|people|men|women|americans?|community|collar|tape|spaces?"
     r"|belt|box|list|spot|card|juice|wine|meat|pepper|hole|sheep|mail|eye|cross|flag|tea|bean|carpet|zone))"
@@ -135,7 +123,7 @@ _ROWS = (
         _member("starboard", "starboard"),
     ),
     _row(
-        "red green blue yellow white black grey gray brown orange purple pink",
+        "red green blue yellow white black grey gray brown orange purple",
         *(_member(rf"{one}\b{_NO_COLOUR}", one) for one in _COLOURS),
     ),
     _row("man woman", _member("man", _MALE), _member("woman", _FEMALE)),
