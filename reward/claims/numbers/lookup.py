@@ -16,6 +16,7 @@ from reward.claims.kind import Context, Place, nearest
 from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.equality import LOWER_BOUNDS, bound_stated, equal, supports
 from reward.claims.numbers.eras import LAST_HALF
+from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.index import Entry, NumberIndex, identity, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.other_writings import other_writings
@@ -47,6 +48,7 @@ _DENIES = re.compile(
     r"|prohibited|too (?:young|old|small|short|low|high))\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
+_WITH_UNITS = (Kind.DURATION, Kind.QUANTITY, Kind.MONEY, Kind.PERCENT)
 _END_OF = re.compile(r"\bend of $", re.IGNORECASE)
 _LAST_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MOST_BETWEEN = 32  # numbers from a day to the month that is named before it
@@ -78,7 +80,7 @@ class NumberLookup:
         writings = chain((claimed,), other_writings(claimed))
         places = (self._find(writing, context) for writing in writings)
         found = next((place for place in places if place is not None), None)
-        return found or self._find_denied(claimed, context)
+        return found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
 
     def _find_denied(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """The bound whose opposite a sentence denies: "nobody below 40 may" of who must be "at least 40"."""
@@ -88,6 +90,18 @@ class NumberLookup:
         bound = changed(claimed, form=other)
         stated = (place for place in self._of_value(bound) if place.mention.is_bound)
         return next(stated, None)
+
+    def _find_with_unit(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """A bare bound with a unit of its sentence: "nearly 20 hours, and the other just over 17"."""
+        is_bare = claimed.kind is Kind.COUNT and claimed.is_bound and not claimed.counts
+        if not is_bare or context is None:
+            return None
+        units = {one.unit: one for one in find_numbers(context()) if one.kind in _WITH_UNITS and one.unit}
+        for one in units.values():
+            whole = changed(claimed, kind=one.kind, unit=one.unit, dimension=one.dimension)
+            if places := self._places(whole):
+                return places[0]
+        return None
 
     def places(self, claimed: Number) -> Sequence[Place[Number]]:
         """All places of the numbers that equal a claim, or else some that support it."""
