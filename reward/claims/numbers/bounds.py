@@ -70,6 +70,7 @@ _CLIMBS = re.compile(
 )
 _REACH = 80
 _SHORT = ("nearly", "almost")
+_JUST = ("just ", "slightly ")
 _SHORTLY = {"shortly_before": Form.LESS_THAN, "shortly_after": Form.MORE_THAN}  # a time of day
 _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION, Kind.PERCENT)
@@ -126,7 +127,9 @@ def bounded(text: str, number: Number, low: int) -> Number:
             denial = _EXCEED_NOT if match[0].lower().startswith("exceed") else _NOT
             near = max(0, match.start() - _REACH)
             is_denied = name == "more_than" and denial.search(text, near, match.start())
-            number = changed(number, form=Form.AT_MOST if is_denied else Form(name), start=match.start())
+            form = Form.AT_MOST if is_denied else Form(name)
+            is_just = (match["words"] or "").lower().startswith(_JUST)
+            number = changed(number, form=form, is_short=number.is_short or is_just, start=match.start())
     if number.is_bound and number.kind is Kind.QUANTITY:
         return changed(number, readings=number.readings[:1])  # "over 400 m below sea level": not -400 m
     return number
