@@ -16,7 +16,7 @@ from reward.claims.text import sentence_span
 from reward.types import ClaimState, Document, Span
 
 _VALUES = {"true": True, "yes": True, "free": True, "paid": True, "false": False, "no": False, "none": False}
-_STRING = r'"(?:[^"\\]|\\.)*+"'
+_STRING = r'"(?>(?:[^"\\]|\\.)*)"'
 # A key with a value of its own; else a bracket, or a string, whose own brackets and quotes are passed over.
 _TOKEN = re.compile(
     r'"(?P<key>\w{1,64})"\s*:\s*(?:(?P<open>\{)|"?(?P<value>true|false|null|yes|no|none|free|paid)"?'

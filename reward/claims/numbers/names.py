@@ -17,7 +17,7 @@ _HEAD = re.compile(r"(?<![^\W])[^\W_][\w-]*$|[^\W\d_][\w-]*$")
 _LONGEST_HEAD = 40
 UNWRITTEN = Decimal("1E-999")  # the value of what has none: smaller than any that a text can write
 _PREFIXES = frozenset(TABLES["names"]["prefixes"].split())
-_BODY = re.compile(r"\d\w*+(?:[.:]\d\w*+|-\d\w*+)*+")
+_BODY = re.compile(r"\d\w*+(?>(?:[.:]\d\w*+|-\d\w*+)*)")
 _PHONE = re.compile(
     r"""
     \d{3}\)?[ .-]?\d{3}[ .-]\d{4}(?![\d-]|[.,]\d)
