@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 JOBS ?= 2
 FAST_JOBS ?= 3
+OTHER_JOBS ?= 2
 DOCKER ?= docker
 TARGET ?= audit orchestrator train-cpu train-gpu
 VERSION := $(shell sed -n '0,/^version = "\(.*\)"/s//\1/p' pyproject.toml)
@@ -14,7 +15,7 @@ PYTEST := $(BIN)/pytest --dist loadfile
 # Trainings take about 8 GiB each and leave cores idle now and then, so the others run beside them and are shown after them.
 define trainings_and_others
 	@others=$$(mktemp); trap 'kill $$! 2>/dev/null; rm -f $$others' EXIT; trap 'exit 130' INT TERM; \
-	$(PYTEST) -n 1 -m "($(1)) and not training" >$$others 2>&1 & \
+	$(PYTEST) -n $(OTHER_JOBS) -m "($(1)) and not training" >$$others 2>&1 & \
 	$(PYTEST) -n $(JOBS) --no-loadscope-reorder -m "($(1)) and training"; trained=$$?; \
 	wait $$!; other=$$?; cat $$others; exit $$((trained + other))
 endef
@@ -24,7 +25,7 @@ export UV_EXTRA_INDEX_URL ?= $(PIP_EXTRA_INDEX_URL)
 export UV_INDEX_STRATEGY ?= unsafe-best-match
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help demo real test test-fast test-core test-real test-slow test-stack chaos check docs bench ablations lock image pin-images clean
+.PHONY: help demo real test test-fast test-core test-real test-slow test-stack chaos check lint docs bench ablations lock image pin-images clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
@@ -60,12 +61,14 @@ test-stack: $(VENV)/ready ## the one-machine stack of infra/compose as processes
 chaos: $(VENV)/ready ## the reward server under faults for half an hour; CHAOS_MINUTES and CHAOS_SEED set its storm
 	$(BIN)/pytest -m chaos
 
-check: $(VENV)/ready ## lint, format, types, words, the files that deploy, and known vulnerabilities of the pins
+check: lint ## lint, and the tests of words and of the files that deploy, which `make test` runs too
+	$(BIN)/pytest -q -m "not slow and not long" tests/test_words.py tests/test_infra_*.py
+
+lint: $(VENV)/ready ## style, format, types, spelling, and known vulnerabilities of the pins
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell $(PROSE)
-	$(BIN)/pytest -q -m "not slow and not long" tests/test_words.py tests/test_infra_*.py
 	$(BIN)/python requirements/advisories.py
 
 # Not part of the gate: it would install about fifteen packages more.

@@ -17,7 +17,7 @@ from pipeline.record.tracking import read_steps
 from reward.types import Outcome
 from tests.march_cli import MARCH
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.training]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(2000), pytest.mark.training]
 
 STEPS, QUERIES, SAMPLES = 2, 2, 4
 SMALL = {

@@ -50,6 +50,7 @@ _EVERY_DAY = re.compile(
     r"\b(?:[Oo]pen(?:s|ed)? daily|[Dd]aily (?:from|at)"
     r"|(?:[Ee]very day|(?:[Ss]even|7) days) (?:of the|a|per) week)\b"
 )
+_ONE_WEEKDAY = re.compile(r"\b[Ww]eekday\b")  # "the first weekday train"
 _NO_DASH = r"[ ]?[-\u2010-\u2015][ ]?|[ ](?:to|through|until|thru|bis|à|a|al|tot)[ ]"
 _FROM_TO = re.compile(rf"\.?,?(?:{_NO_DASH})")
 # "May" and "March" are other words, too, unless a word of time comes before them.
@@ -124,6 +125,7 @@ def days_of_document(text: str) -> tuple[Number, ...]:
     """The same, with the ranges that a document states: "Monday to Friday", "seven days a week"."""
     days = names_of_days(text)
     spans = [_span(_ALL, *match.span()) for match in _EVERY_DAY.finditer(text)]
+    spans += [_span(_WORKING, *match.span()) for match in _ONE_WEEKDAY.finditer(text)]
     christmas = [date_of(((0, 12, 25),), *match.span()) for match in _CHRISTMAS.finditer(text)]
     return (*days, *_ranges(text, days), *spans, *christmas)
 

@@ -88,6 +88,7 @@ _ERA_BEFORE = re.compile(rf"{BEGIN}A\.?D\.?{SPACE}?$")
 _THE_BEFORE = re.compile(rf"(?:\bthe{SPACE}['\u2018\u2019]?|['\u2018\u2019])$", re.IGNORECASE)
 _CUES = frozenset((*TABLES["dates"]["cues"].split(), *(name.lower() for name in _NAMES))) - {"sept"}
 _ARTICLE = re.compile(r"\b(?:an?|the|its|his)\s$", re.IGNORECASE)
+_PARTS_OF_YEAR = ("start", "beginning", "middle", "end", "close")
 _YEARS_OF_CONTEXT = range(1000, 2101)
 
 
@@ -152,6 +153,8 @@ def year_in_context(text: str, number: Number, low: int) -> Number | None:
     if end - start != 4 or (value := int(number.value)) not in _YEARS_OF_CONTEXT:
         return None
     window = text[max(low, start - 14) : start].replace("-", " ").split()
+    if window[-1:] == ["of"] and window[-2:-1] and window[-2] in _PARTS_OF_YEAR:
+        return year_of(value, start, end)
     return year_of(value, start, end) if window and window[-1].casefold().strip(".,(") in _CUES else None
 
 

@@ -38,7 +38,7 @@ _OF_DIVISION = Fraction(1, 10**12)  # what a division loses: two thirds of an ho
 # How far beyond a bound a value may lie to be what the bound was made of: "over 270" of 281.
 _NEAR = Fraction(1, 10)
 _NEAR_ROUND = Fraction(1, 5)  # of round bounds, within a step or half: "over 5" of 6, "over 100" of 112
-_NEAR_SHARE = Fraction(3, 20)  # of shares in words: "over half" of 56%
+_NEAR_SHARE = Fraction(1, 6)  # of shares in words: "over half" of 56%, "over half an hour" of 35 minutes
 _NEAR_JUST = Fraction(1, 12)  # "just over half" of 54%, and no "just over 18" of 19.7
 _HALF, _LARGEST_WITH_HALF = Decimal("0.5"), 1000
 _FIRST_OF_TWO_DIGITS = 10

@@ -28,7 +28,7 @@ from reward.types import Document
 
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
-_VERSION = re.compile(r"^v(?=\d)")  # "v2.4.1" is 2.4.1
+_LEFT_OUT = re.compile(r"^v(?=\d)|(?<=\d\d)s$")  # "v2.4.1" is 2.4.1
 _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
@@ -348,4 +348,5 @@ def words_near(place: Place[Number]) -> frozenset[str]:
 
 
 def _unhyphened(number: Number) -> str:
-    return _VERSION.sub("", number.unit.replace("-", "").replace(" ", ""))
+    """An identifier without what writers leave out: "X200" of "X-200" and, of several, "X-200s"."""
+    return _LEFT_OUT.sub("", number.unit.replace("-", "").replace(" ", ""))

@@ -15,6 +15,7 @@ from reward.claims.numbers.trends import in_other_sign
 _HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
 _HALF_DAY = 720  # minutes
 _KRONER = ("NOK", "SEK", "DKK", "CZK")  # where a text does not say whose they are
+_FRANCS = ("FRANC", "CHF")
 _MOST_FEW = 12  # so many times may be a multiple of anything
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _TEN = 10
@@ -75,6 +76,8 @@ def _units(number: Number) -> Iterator[Number]:
         yield from (changed(number, unit=unit) for unit in _KRONER)
     elif number.unit in _KRONER:
         yield changed(number, unit="KR")
+    if number.unit in _FRANCS:
+        yield from (changed(number, unit=unit) for unit in _FRANCS if unit != number.unit)
     if number.unit == "pound":
         yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
     elif number.kind is Kind.MONEY and number.unit == "GBP" and not number.parts:

@@ -131,6 +131,7 @@ _UNTIL = re.compile(rf"(?: in [^()\d;]{{2,60}}?)? ?{_DASH} ?(?=[^()\d]{{0,20}}\d
 _SINCE = re.compile(rf"\d[^();]{{0,80}}? ?{_DASH} ?$")
 _LEVELS = ("above", "below")
 _OF_LEVEL = re.compile(r"(?:just |well |slightly )?(?:above|below)\b", re.IGNORECASE)  # "fell below 5%"
+_UNDER_LEVEL = re.compile(r"under\b")  # "dropped under 2.5 m", but no "rise of under 2.5 m"
 _LEVEL_OF = {Trend.RISE_BY: Trend.RISE_TO, Trend.FALL_BY: Trend.FALL_TO}
 _GAINS = by_word({"rise by": "gain|gains|gained|gaining|added", "fall by": "lose|loses|lost|losing|shed"})
 # What one gains no other one loses, but for seats and votes.
@@ -180,6 +181,8 @@ def trend_of(text: str, number: Number) -> Trend:
         is_money = number.kind is Kind.MONEY or _MONEY.match(text, number.end) is not None
         if trend := _said_before(_words_of_clause(before), number.kind, is_money=is_money):
             is_level = trend in _LEVEL_OF and _OF_LEVEL.match(text, number.start)
+            if trend is Trend.FALL_BY and _last_word(before) not in ("by", "of"):
+                is_level = is_level or _UNDER_LEVEL.match(text, number.start)
             return _LEVEL_OF[trend] if is_level else trend
     if level := _TO_LEVEL.match(text, number.end):
         return Trend.ABOVE if level["above"] else Trend.BELOW
