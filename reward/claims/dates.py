@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
+from itertools import islice
 
 from reward.claims.day_names import days_of_document, named_day, names_of_days, weekday
 from reward.claims.kind import ClaimKind, Context, Place
@@ -27,7 +28,7 @@ from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.questions import gives_away
 from reward.claims.numbers.trends import are_opposed
 from reward.claims.numbers.vocabulary import END
-from reward.claims.text import Spans
+from reward.claims.text import Spans, content_words, sentence_span
 from reward.types import Document
 
 _BEFORE_DATE = re.compile(r",? (?:the )?")
@@ -49,6 +50,8 @@ _BESIDE_REACH = 200  # characters
 _ENDS_OF_YEARS = ((Decimal(12), Decimal(0)), (Decimal(12), Decimal(31)))
 _END_OF_DECEMBER = re.compile(r"\bend of December\b", re.IGNORECASE)
 _END_OF = re.compile(r"\bend of (?:the year )?$", re.IGNORECASE)
+_MOST_DAYS = 64  # that are looked at
+_MORE_WORDS = 1  # of a sentence, so that chance decides nothing
 _END_OF_REACH = 20  # characters
 _LEAP_YEAR = 2000  # of a date without its year
 _WEEKS = [tuple(map(Decimal, days)) for days in ((1, 5), (6, 7), (1, 7))]
@@ -115,7 +118,8 @@ class DateLookup(NumberLookup):
             if self._dated_days and self._says_otherwise(claimed, context()):
                 return None
             is_end = self._has_ranges and _ends_range(claimed, context())
-            return self._find_day(claimed, is_end=is_end)
+            place = self._find_day(claimed, is_end=is_end)
+            return None if place is not None and self._is_of_other_day(place, context()) else place
         if claimed.kind is Kind.WEEKDAY or _is_lone_month(claimed):
             return self._find_day(claimed) or self._find_months(claimed, context)
         if place := super().find(claimed, context=context):
@@ -139,6 +143,23 @@ class DateLookup(NumberLookup):
             if dated is not None:
                 return Place(dated, document)
         return self._find_each(claimed) if claimed.form is Form.RANGE else None
+
+    def _is_of_other_day(self, place: Place[Number], said: str) -> bool:
+        """Whether a day is only in a range of days, while another day stands by itself where more of the
+        sentence's words are: "on Tuesdays", where "sees children on Wednesdays" is beside "Monday to Friday".
+        """
+        if place.mention.form is not Form.RANGE:
+            return False
+        words = content_words(said)
+        others = (
+            Place(day, document)
+            for document, days in zip(self._documents, self._days, strict=True)
+            for day in days
+            if day.kind is Kind.WEEKDAY and day.form is Form.EXACT and not _is_inside(day, days)
+        )
+        shared = len(words & _words_of_sentence(place))
+        near = islice(others, _MOST_DAYS)
+        return any(len(words & _words_of_sentence(other)) > shared + _MORE_WORDS for other in near)
 
     def _says_otherwise(self, claimed: Number, said: str) -> bool:
         """Whether a sentence names a weekday beside a date that the documents give to another weekday."""
@@ -310,6 +331,17 @@ def _days_and_dates(text: str) -> list[tuple[Number, Number]]:
     dates = {date.start: date for date in index_numbers(text).dates() if date.values[2]}
     starts = ((day, match.end()) for day in days if (match := _BEFORE_DATE.match(text, day.end)))
     return [(day, dates[start]) for day, start in starts if start in dates]
+
+
+def _words_of_sentence(place: Place[Number]) -> frozenset[str]:
+    text = place.document.text
+    low, high = sentence_span(text, place.mention.start, place.mention.end)
+    return content_words(text[low:high])
+
+
+def _is_inside(day: Number, days: Sequence[Number]) -> bool:
+    """Whether a day is an end of a range."""
+    return any(one.form is Form.RANGE and one.start <= day.start < one.end for one in days)
 
 
 def _ends_range(claimed: Number, said: str) -> bool:
