@@ -77,6 +77,7 @@ _DOERS = lexicon.CITIES | words("also_words") | _SURNAMES_TOO  # names where the
 _PERSONS = words("persons")
 _APPOSED = re.compile(r", (?:who|whose|whom)\b|, (?:an?|the) ((?:[\w-]+ ?){1,4})")
 _SHORT_DAYS = ("sun", "jan", "mar")  # at the end of a name: "Bressay Sun"
+_FIRST_NAMES = ("jan",)  # before a surname: "Jan Maes"
 _KEPT = lexicon.PREFIXES | lexicon.GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
 _SILENT = _EMPTY | lexicon.CALENDAR
@@ -100,7 +101,7 @@ def _without_sign(text: str, run: list[Part]) -> list[Part]:
 
 
 def _continues(text: str, before: Part, part: Part) -> bool:
-    if part.start - before.end > 9 or before.low in lexicon.CALENDAR:
+    if part.start - before.end > 9 or (before.low in lexicon.CALENDAR and before.low not in _FIRST_NAMES):
         return False
     if part.low in lexicon.CALENDAR and part.low not in _SHORT_DAYS:
         return False
@@ -132,7 +133,8 @@ def _name(text: str, run: list[Part]) -> Name | None:
         if one.low in _SILENT or _only_begins(text, run) or (is_verb and begins(text, one.start)):
             return name_of(text, one.start, one.end) if _does(text, one) else None
     else:
-        whole = [part for part in run if part.low not in lexicon.CALENDAR]
+        is_person = run[0].low in _FIRST_NAMES
+        whole = [part for part in run if part.low not in lexicon.CALENDAR or (is_person and part is run[0])]
         run = whole[_num_empty(text, whole) :]
     if len(run) == 1 and (
         run[0].text in _UNIT_SIGNS or (run[0].low in lexicon.UNITS and _is_unit(text, run[0]))

@@ -42,7 +42,7 @@ _NEAR_SHARE = Fraction(1, 6)  # of shares in words: "over half" of 56%, "over ha
 _NEAR_JUST = Fraction(1, 12)  # "just over half" of 54%, and no "just over 18" of 19.7
 _HALF, _LARGEST_WITH_HALF = Decimal("0.5"), 1000
 _FIRST_OF_TWO_DIGITS = 10
-_SHORTLY, _ABOUT, _QUARTER = 15, 10, 15  # minutes
+_SHORTLY, _ABOUT, _QUARTER = 20, 10, 15  # minutes
 _NEAR_STEPS = 2  # nobody says "over 8,106" of 8,110
 
 
@@ -273,7 +273,8 @@ def _margin(
         least = _HALF_DEGREE if claimed.dimension == "temperature" else Fraction(0)
         margin = min(own / 2, max(abs(found) * share, least))
     # Nobody writes more places than a conversion needs.
-    least = _HALF_DEGREE if claimed.dimension == "temperature" else abs(found) * _MOST_CONVERSION
+    share = _MOST_CONVERSION * (2 if claimed.approximate else 1)
+    least = _HALF_DEGREE if claimed.dimension == "temperature" else abs(found) * share
     return max(margin, min(own / 2, least), abs(found) * _OF_DIVISION) if is_converted else margin
 
 

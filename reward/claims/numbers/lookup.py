@@ -92,8 +92,8 @@ class NumberLookup:
         return next(stated, None)
 
     def _find_with_unit(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """A bare bound with a unit of its sentence: "nearly 20 hours, and the other just over 17"."""
-        is_bare = claimed.kind is Kind.COUNT and claimed.is_bound and not claimed.counts
+        """A bare number with a unit of its sentence: "nearly 20 hours, and the other just over 17"."""
+        is_bare = claimed.kind is Kind.COUNT and claimed.step == 1 and not claimed.counts
         if not is_bare or context is None:
             return None
         units = {one.unit: one for one in find_numbers(context()) if one.kind in _WITH_UNITS and one.unit}

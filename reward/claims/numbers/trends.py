@@ -7,6 +7,7 @@ things that are compared either may be the subject, so that "A is 5 cm taller" a
 both be true. Profit and loss are of money only, as a seat that one party lost another one gained.
 """
 
+import calendar
 import re
 from collections.abc import Sequence
 from enum import StrEnum
@@ -76,6 +77,7 @@ _SCHEDULE = re.compile(r" (?:(?P<early>early|ahead of (?:schedule|time))|late|be
 _PLAN = r"(?:budgeted|expected|planned|forecast|projected|estimated|anticipated|predicted|budget)\b"
 _THAN_BEFORE = re.compile(
     r"(?: [a-z]+)? than (?:before|last|previously|today|now|at present|currently|in \d"
+    rf"|in (?:{'|'.join(calendar.month_name[1:])})\b"
     r"|in an? (?:average|normal|typical)\b"
     r"|(?:\w+ ){1,3}(?:earlier|before|ago)\b"
     r"|(?:the|an?) (?:previous |prior )?(?:year|month|quarter|week)\b"
@@ -136,7 +138,7 @@ _LEVEL_OF = {Trend.RISE_BY: Trend.RISE_TO, Trend.FALL_BY: Trend.FALL_TO}
 _GAINS = by_word({"rise by": "gain|gains|gained|gaining|added", "fall by": "lose|loses|lost|losing|shed"})
 # What one gains no other one loses, but for seats and votes.
 _GAINED = re.compile(
-    r" (?:[a-z]+ ){0,3}(?:subscriber|user|customer|member|job|follower|employee"
+    r" (?:[a-z]+ ){0,3}(?:point|subscriber|user|customer|member|job|follower|employee"
     r"|worker|resident|inhabitant|viewer|reader)s?\b"
 )
 _BEFORE_SIDE = re.compile(r" (?:a|per) (?:hour|day|week|month|year)(?= (?:more|less)\b)")
