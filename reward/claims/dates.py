@@ -145,7 +145,7 @@ class DateLookup(NumberLookup):
         return self._find_each(claimed) if claimed.form is Form.RANGE else None
 
     def _is_of_other_day(self, place: Place[Number], said: str) -> bool:
-        """Whether a day is only in a range of days, while another day stands by itself where more of the
+        """Whether a day is only in a range of days, while another day is by itself where more of the
         sentence's words are: "on Tuesdays", where "sees children on Wednesdays" is beside "Monday to Friday".
         """
         if place.mention.form is not Form.RANGE:
