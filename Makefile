@@ -40,10 +40,7 @@ demo: $(VENV)/ready ## train the tiny policy with MARCH on this machine's CPUs a
 real: $(VENV)/ready ## the same with a real model of 135 million parameters on real text; up to 90 minutes
 	$(BIN)/march demo --recipe smollm2 --run-dir runs/real
 
-test: $(VENV)/ready ## tests of seconds, and beside them a training that is killed and resumed, vLLM, MLflow, an evaluation
-	@core=$$(mktemp); trap 'kill $$! 2>/dev/null; rm -f $$core' EXIT; trap 'exit 130' INT TERM; \
-	$(MAKE) test-core >$$core 2>&1 & \
-	$(MAKE) test-fast; fast=$$?; wait $$!; real=$$?; cat $$core; exit $$((fast + real))
+test: test-fast test-core ## tests of seconds, then a training that is killed and resumed, vLLM, MLflow, an evaluation
 
 test-fast: $(VENV)/ready ## tests of seconds
 	$(PYTEST) -n $(FAST_JOBS) -m "not slow and not long and not gpu and not chaos"

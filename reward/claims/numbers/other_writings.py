@@ -14,8 +14,6 @@ from reward.claims.numbers.trends import in_other_sign
 
 _HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
 _HALF_DAY = 720  # minutes
-_KRONER = ("NOK", "SEK", "DKK", "CZK")  # where a text does not say whose they are
-_FRANCS = ("FRANC", "CHF")
 _MOST_FEW = 12  # so many times may be a multiple of anything
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _TEN = 10
@@ -69,15 +67,9 @@ def _versions(number: Number) -> Iterator[Number]:
 
 
 def _units(number: Number) -> Iterator[Number]:
-    """3.4 t/ha, kroner of any country, pounds of mass or money, and half a gigabyte of 512 MB."""
+    """3.4 t/ha, pounds of mass or money, and half a gigabyte of 512 MB."""
     if number.rate == "hectare" and number.dimension == "mass":
         yield changed(number, unit=f"{number.unit} / hectare", dimension="mass/area", rate="")
-    if number.unit == "KR":
-        yield from (changed(number, unit=unit) for unit in _KRONER)
-    elif number.unit in _KRONER:
-        yield changed(number, unit="KR")
-    if number.unit in _FRANCS:
-        yield from (changed(number, unit=unit) for unit in _FRANCS if unit != number.unit)
     if number.unit == "pound":
         yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
     elif number.kind is Kind.MONEY and number.unit == "GBP" and not number.parts:

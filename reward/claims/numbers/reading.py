@@ -9,6 +9,7 @@ _TAKEN = (Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.QUANTITY, Kind.D
 _NEVER_COUNTED = frozenset({*_TAKEN, Kind.ORDINAL, Kind.TIME, Kind.DATE})
 OPEN_DEGREE = "degree"  # of no scale
 _FIRST_LONG_YEAR = 32  # above it a bare number is no day
+_OF_COUNTRIES = {"KR": ("NOK", "SEK", "DKK", "CZK"), "FRANC": ("CHF",)}
 
 
 def read_as(number: Number, like: Number) -> Number:
@@ -18,16 +19,22 @@ def read_as(number: Number, like: Number) -> Number:
     answers "what percentage" is held against "12%" as a percent. "12%" held against the bare 12 stays a
     percent, and is another number. A bare 5 can be an hour, a day or a year; it is never an identifier, a
     ratio, or a whole date. "9:30" held against "9:30 pm" is in the evening, "270+" held against "over 270" is
-    over 270, and degrees are of the other's scale.
+    over 270, degrees are of the other's scale, and kroner and francs of its country.
     """
     if number.kind is Kind.COUNT and like.kind is not Kind.COUNT:
         # "45 patients" is no 45%, nor "31 players" the 31st title: a number of things leaves no unit out.
         number = number if number.counts and like.kind in _NEVER_COUNTED else _measured_as(number, like)
-    elif number.unit == OPEN_DEGREE and like.dimension == number.dimension:
+    elif _is_open_of(number, like):
         number = changed(number, unit=like.unit)
     if number.is_plus and like.form is Form.MORE_THAN:
         number = changed(number, form=Form.MORE_THAN, is_plus=False)
     return close_like(number, like)
+
+
+def _is_open_of(number: Number, like: Number) -> bool:
+    """Whether a unit is one of several, of which the other number's is one: degrees, kroner and francs."""
+    is_degree = number.unit == OPEN_DEGREE and like.dimension == number.dimension
+    return is_degree or like.unit in _OF_COUNTRIES.get(number.unit, ())
 
 
 def close_like(number: Number, like: Number) -> Number:
