@@ -149,6 +149,11 @@ _REACHING = re.compile(
 _UNCHANGED = re.compile(
     r"\b(?:unchanged|steady|flat|stable|stays?|stayed|remains?|remained)(?: (?:at|on))? $"
 )
+_LAST_OF_UNCHANGED = frozenset((
+    *("unchanged", "steady", "flat", "stable", "stay", "stays", "stayed"),
+    *("remain", "remains", "remained", "at", "on"),
+))  # fmt: skip
+_LAST_OF_REACHING = frozenset(("reaching", "reach", "at", "to", "stands", "stood", "is", "reached"))
 _REACH = 64  # characters
 _CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
@@ -171,10 +176,13 @@ def trend_of(text: str, number: Number) -> Trend:
     is_gained = number.dimension == "mass" or number.kind in _SHARES or _GAINED.match(text, number.end)
     if change and is_gained:
         return Trend(change)
-    if _UNCHANGED.search(before):
+    last = _last_word(before)
+    if last in _LAST_OF_UNCHANGED and _UNCHANGED.search(before):
         return Trend.STEADY
-    if (reaching := _REACHING.search(before)) and (
-        move := _last_move(_words_of_sentence(before[: reaching.start()]))
+    if (
+        last in _LAST_OF_REACHING
+        and (reaching := _REACHING.search(before))
+        and (move := _last_move(_words_of_sentence(before[: reaching.start()])))
     ):
         return _trend(move, "to")
     if before.endswith("to ") and (span := _FROM_TO.search(before)):
