@@ -153,7 +153,7 @@ _LAST_OF_UNCHANGED = frozenset((
     *("unchanged", "steady", "flat", "stable", "stay", "stays", "stayed"),
     *("remain", "remains", "remained", "at", "on"),
 ))  # fmt: skip
-_LAST_OF_REACHING = frozenset(("reaching", "reach", "at", "to", "stands", "stood", "is", "reached"))
+_LAST_OF_REACHING = re.compile(r"reach(?:ing|ed)?|at|to|is|st(?:ands|ood)")
 _REACH = 64  # characters
 _CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
