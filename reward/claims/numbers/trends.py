@@ -180,7 +180,7 @@ def trend_of(text: str, number: Number) -> Trend:
     if last in _LAST_OF_UNCHANGED and _UNCHANGED.search(before):
         return Trend.STEADY
     if (
-        last in _LAST_OF_REACHING
+        _LAST_OF_REACHING.fullmatch(last)
         and (reaching := _REACHING.search(before))
         and (move := _last_move(_words_of_sentence(before[: reaching.start()])))
     ):
