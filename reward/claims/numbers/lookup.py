@@ -22,7 +22,7 @@ from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.other_writings import other_writings
 from reward.claims.numbers.reading import close_like
 from reward.claims.numbers.trends import are_opposed
-from reward.claims.text import content_words
+from reward.claims.text import content_words, sentence_span
 from reward.locales import AUTO
 from reward.types import Document
 
@@ -43,8 +43,14 @@ _TIMES = {
 _SIDES = 2  # of a ratio
 _THE_DAY = re.compile(r"\bthe $", re.IGNORECASE)
 _OTHER_BOUNDS = {Form.LESS_THAN: Form.AT_LEAST, Form.MORE_THAN: Form.AT_MOST}
+_REQUIRES = re.compile(
+    r"\b(?:must|may|can|cannot|should|shall|ha(?:s|ve) to|allow|requir|need|only|eligib|permit|limit"
+    r"|minimum|maximum)",
+    re.IGNORECASE,
+)
 _DENIES = re.compile(
-    r"\b(?:no|not|none|nobody|no-one|never|cannot|barred|banned|excluded|ineligible|refused|forbidden"
+    r"\b(?:no(?! doubt)|not(?! only)|none|nobody|no-one|never"
+    r"|cannot|barred|banned|excluded|ineligible|refused|forbidden"
     r"|prohibited|too (?:young|old|small|short|low|high))\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
@@ -89,7 +95,7 @@ class NumberLookup:
             return None
         bound = changed(claimed, form=other)
         stated = (place for place in self._of_value(bound) if place.mention.is_bound)
-        return next(stated, None)
+        return next(filter(_is_required, stated), None)
 
     def _find_with_unit(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """A bare number with a unit of its sentence: "nearly 20 hours, and the other just over 17"."""
@@ -308,6 +314,13 @@ class NumberLookup:
             is_bare = found.kind is Kind.COUNT is not claimed.kind and found.value != claimed.value
             return not (is_share or is_bare) and bound_stated(found, claimed)
         return supports(claimed, unbound(found), relative_tolerance=self._tolerance)
+
+
+def _is_required(place: Place[Number]) -> bool:
+    """Whether a sentence says what must or may be: of what is, a bound cannot be turned round."""
+    text = place.document.text
+    low, high = sentence_span(text, place.mention.start, place.mention.end)
+    return _REQUIRES.search(text, low, high) is not None
 
 
 def _is_day(index: NumberIndex, number: Number) -> bool:
