@@ -14,21 +14,21 @@ import pytest
 from pipeline import cpu
 
 CHILD = """
-import time
+import os, time
 from pipeline.cpu import install_in_engine
 
 def work():
     install_in_engine()
-    print("ready", flush=True)
+    os.write(1, b"ready\\n")
     time.sleep(600)
 """
 PARENT = """
-import multiprocessing, sys, child
+import multiprocessing, os, sys, child
 
 if __name__ == "__main__":
     worker = multiprocessing.get_context(sys.argv[1]).Process(target=child.work)
     worker.start()
-    print(worker.pid, flush=True)
+    os.write(1, b"%d\\n" % worker.pid)  # one write: both processes share the pipe
     worker.join()
 """
 
