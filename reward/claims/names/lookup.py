@@ -96,10 +96,16 @@ class NameLookup:
         if len(halves) < 2:
             return None
         names = [name_of(half, 0, len(half)) for half in halves]
+        of_country = of_country or (" of " in claimed.text and self._is_of_country(names))
         if not of_country and any(len(n.tokens) < _TELLING and all(map(is_common, n.tokens)) for n in names):
             return None  # a text can hold "World Changers" by chance
         places = [self._find(name, context) for name in names]
         return places[0] if all(places) else None
+
+    def _is_of_country(self, names: Sequence[Name]) -> bool:
+        """Whether a surname and a country are meant: "Strode of Britain"."""
+        person, country = names[0], names[-1]
+        return len(names) == 2 and country.tokens[-1] in COUNTRIES and KINDS.isdisjoint(person.tokens)
 
 
 def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:

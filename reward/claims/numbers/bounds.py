@@ -6,7 +6,9 @@ for a percentage, an amount of money or a rank.
 """
 
 import re
+from decimal import Decimal
 
+from reward.claims.numbers.clock import MINUTES_A_DAY
 from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES, by_word, either
 
@@ -43,6 +45,9 @@ _AFTER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_BEHIND_THINGS = re.compile(
+    r" [a-z]{3,} (?:or (?:more|(?P<fewer>less|fewer))(?! than)|at (?:the )?(?:least|(?P<most>most)))\b"
+)  # "three sources at most"
 # No more is allowed, or true: "do not take more than 3".
 _NOT = re.compile(
     r"(?:\b(?:not|never|cannot)|n['\u2019]t|\bno (?:\w+ ){1,2}(?:may|should|must|can|will|shall))"
@@ -51,6 +56,11 @@ _NOT = re.compile(
 )
 _EXCEED_NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: [\w-]+){0,8} $", re.IGNORECASE)
 _EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl|turn)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
+_RACES = re.compile(
+    r"\b(?:w[oi]n(?:s|ning)?|beat(?:s|en|ing)?|victor\w*|raced?|races|titles?|gold|silver|bronze|records?|champion\w*)\b"
+    r"[^.;]*$",
+    re.IGNORECASE,
+)  # before the distance that it was over
 # A change in the same clause: "tripled over 5 years", but not "fell for over 5 years".
 _CHANGES = re.compile(
     r"\b(?:\w+fold|(?:increas|declin|doubl|tripl|quadrupl|improv|chang|travel|averag)\w*|lost|gained|grow\w*|grew|r[io]s(?:e[ns]?|ing)"
@@ -72,11 +82,13 @@ _REACH = 80
 _SHORT = ("nearly", "almost")
 _JUST = ("just ", "slightly ")
 _SHORTLY = {"shortly_before": Form.LESS_THAN, "shortly_after": Form.MORE_THAN}  # a time of day
+_MIDNIGHT, _END_OF_DAY = ((Decimal(0),),), ((Decimal(MINUTES_A_DAY),),)
 _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION, Kind.PERCENT)
 _RATE = re.compile(
     r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) )|(?: (?!and|\d)\w+){3,5}(?= (?:each|every) ))?"
-    rf"[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?({either(_WORDS['per'].split())})s?"
+    r"[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?"
+    rf"((?:square |cubic )?(?:{either(_WORDS['per'].split())}))s?"
     r"(?! (?:later|ago|before|after|earlier|of)\b)"
     rf"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually)){END}",
     re.IGNORECASE,
@@ -120,6 +132,8 @@ def bounded(text: str, number: Number, low: int) -> Number:
             if number.kind is not Kind.TIME:
                 break
             name = _SHORTLY[name]
+            if number.readings == _MIDNIGHT and name is Form.LESS_THAN:
+                number = changed(number, readings=_END_OF_DAY)
         if name == "about":
             is_short = number.is_short or (match["words"] or "").lower() in _SHORT
             number = changed(number, approximate=True, is_short=is_short, start=match.start())
@@ -164,17 +178,23 @@ def _is_no_bound(text: str, match: re.Match[str], number: Number, low: int) -> b
         if not before and number.end == len(text):
             return False  # the whole answer is "over two years"
         return _CHANGES.search(before) is not None or _LASTS.search(before) is None
+    if number.dimension == "length" and _RACES.search(before):
+        return True
     return _EXTENDS.search(before) is not None
 
 
 def _after(text: str, number: Number) -> Number:
-    first, second = text[number.end : number.end + 1], text[number.end + 1 : number.end + 2]
-    may_follow = first in "+-" or (first in " \u00a0" and second in "oOaAmM")
-    if number.form is not Form.EXACT or number.kind is Kind.RATIO or not may_follow:
+    if (
+        number.form is not Form.EXACT
+        or number.kind is Kind.RATIO
+        or text[number.end : number.end + 1] not in "+- \u00a0"
+    ):
         return number
-    match = _AFTER.match(text, number.end)
+    match = _AFTER.match(text, number.end) or _BEHIND_THINGS.match(text, number.end)
     if match is None:
         return number
+    if match.re is _BEHIND_THINGS:  # they are read behind the number, too
+        return changed(number, form=Form.AT_MOST if match["most"] or match["fewer"] else Form.AT_LEAST)
     if match["so"]:
         return changed(number, approximate=True, end=match.end())
     is_most = match["most"] or match["at_most"] or match["maximum"]
@@ -191,7 +211,7 @@ def rate_behind(text: str, number: Number) -> str:
     if behind is None or (behind[2] and number.kind is Kind.COUNT):  # "two weekly papers"
         return ""
     word = (behind[1] or behind[2]).lower()
-    return _RATES.get(word, word.removesuffix("ly"))
+    return _RATES.get(word, word.removesuffix("ly")).replace("meter", "metre").replace("liter", "litre")
 
 
 def things_behind(text: str, number: Number) -> frozenset[str]:

@@ -25,7 +25,10 @@ _CLOCKS = (
         rf"(?:{_AM_PM}|{_PART_OF_DAY})?"
     ),
     re.compile(rf"(?P<hour>\d{{1,2}})(?:\.(?P<minute>\d{{2}}))?(?:{_AM_PM}|{_PART_OF_DAY})"),
-    re.compile(rf"(?P<hour>\d{{1,2}})\.(?P<minute>\d{{2}})(?={SPACE}(?:UTC?|GMT)\b)"),
+    re.compile(
+        rf"(?P<hour>\d{{1,2}})\.(?P<minute>\d{{2}})(?:(?={SPACE}(?:UTC?|GMT)\b)"
+        r"|(?:(?<=until \d\d\.\d\d)|(?<=\btill \d\d\.\d\d))(?=[.,;:)]|$| (?:on|in|and|but)\b))"
+    ),
     re.compile(rf"(?P<hour>\d{{1,2}}){SPACE}?o['\u2019]?{SPACE}?clock(?!\w)(?:{_PART_OF_DAY})?"),
     re.compile(r"(?P<hour>\d{1,2})(?:[hH]|[ ]h[ ])(?P<minute>\d{2})(?![^\W_]|[ ]?min)"),
 )

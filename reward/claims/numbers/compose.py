@@ -48,6 +48,7 @@ _CENTS = 2  # digits
 _FIRST_OF_CENTS, _CENTS_OF_ONE = 10, 100  # "three pounds eighty"
 _SECONDS = re.compile(r"s(?![\w-])")  # of "1min 04s"; elsewhere "12s" is no measure
 _FEW = 12
+_MOST_PERCENT = 1000  # of a range whose end has no sign
 _WITH_UNITS = (Kind.QUANTITY, Kind.DURATION, Kind.PERCENT, Kind.MONEY)
 _NEVER_IN_RANGES = (Kind.IDENTIFIER, Kind.RATIO)
 
@@ -133,6 +134,8 @@ def _range(text: str, first: Number, second: Number, gap: str, low: int) -> Numb
         return None
     if gap == "to" and text[max(low, first.start - 3) : first.start].lower() == "by ":
         return None  # "rises by 2 to 25"
+    if first.kind is Kind.PERCENT and ends[1].value > _MOST_PERCENT and text[second.end - 1] != "%":
+        return None  # "29% up to 95,000"
     whole = span_of(*ends, first.start, second.end)
     is_row = gap == "spaced" and _CHAINED.match(text, second.end)
     is_ascending = any(a < b for a in ends[0].readings for b in ends[1].readings)

@@ -21,14 +21,15 @@ _OF_THE_TEXT = re.compile(
 _ABSTRACT = re.compile(
     r"\s(?:different|separate|distinct|main|key|basic|common|major|primary|possible|notable|specific)\b"
     r"|\s(?:[a-z]+\s)?(?:steps|parts|ways|tips|points|reasons|items|things|methods|options|uses|types|kinds|sorts"
-    r"|factors|categories|examples|aspects|elements|components|stages|phases|approaches|answers|questions)\b"
+    r"|factors|categories|examples(?![^.]*\b(?:known|exist|surviv))|aspects|elements|components|stages|phases|approaches|answers|questions)\b"
 )
 _NEXT_OF_A_ROW = re.compile(r"(?:\b(?:an?|another)\s|(?:^|[.!?:;\n]\s*)(?:the\s)?)$", re.IGNORECASE)
 _LAST = re.compile(r"\blast $")
 _ROUNDS = (4, 8)  # "the last four" of a cup
 _EVERY_ANSWER_RANKS = 3  # "a third reviewer", "the second phase"
 _RANKED_FACT = re.compile(
-    r" (?:week|weekend|half|edition|floor|season|place|child|son|daughter|wife|husband|division|prize|spot"
+    r" (?:win|victory|title|triumph|goal|week|weekend|half"
+    r"|edition|floor|season|place|child|son|daughter|wife|husband|division|prize|spot"
     r"|position|of (?:its|their) kind)\b"
 )
 _MOST_OF_A_ROW = 6  # "A fourth guest", "Sixth, wait."

@@ -8,19 +8,21 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from itertools import chain, islice
 from operator import attrgetter, itemgetter
 
 from reward.claims.kind import Context, Place, nearest
 from reward.claims.numbers.conventions import conventions_of
-from reward.claims.numbers.equality import LOWER_BOUNDS, bound_stated, equal, supports
+from reward.claims.numbers.digits import EXACT, fraction
+from reward.claims.numbers.equality import LOWER_BOUNDS, bound_stated, conversion, equal, supports
 from reward.claims.numbers.eras import LAST_HALF
 from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.index import Entry, NumberIndex, identity, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.other_writings import other_writings
-from reward.claims.numbers.reading import close_like
+from reward.claims.numbers.reading import OPEN_DEGREE, close_like
 from reward.claims.numbers.trends import are_opposed
 from reward.claims.text import content_words, sentence_span
 from reward.locales import AUTO
@@ -54,6 +56,10 @@ _DENIES = re.compile(
     r"|prohibited|too (?:young|old|small|short|low|high))\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
+_BEYOND = re.compile(
+    r"\b(?:above|beyond|over|below|under|more than|less than) (?:that|this)\b(?! \w+ly\b)", re.IGNORECASE
+)
+_SCALES = {"degree_Celsius": "degree_Fahrenheit", "degree_Fahrenheit": "degree_Celsius"}
 _WITH_UNITS = (Kind.DURATION, Kind.QUANTITY, Kind.MONEY, Kind.PERCENT)
 _END_OF = re.compile(r"\bend of $", re.IGNORECASE)
 _LAST_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -86,16 +92,21 @@ class NumberLookup:
         writings = chain((claimed,), other_writings(claimed))
         places = (self._find(writing, context) for writing in writings)
         found = next((place for place in places if place is not None), None)
-        return found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
+        found = found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
+        return found or self._find_open_degrees(claimed)
 
     def _find_denied(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """The bound whose opposite a sentence denies: "nobody below 40 may" of who must be "at least 40"."""
+        """The bound whose opposite a sentence denies: "nobody below 40 may" of who must be "at least 40".
+
+        Or beyond which a document goes on: "29% up to 95,000 and 41% above that".
+        """
         other = _OTHER_BOUNDS.get(claimed.form)
-        if other is None or context is None or not _DENIES.search(context()):
+        if other is None or context is None:
             return None
-        bound = changed(claimed, form=other)
-        stated = (place for place in self._of_value(bound) if place.mention.is_bound)
-        return next(filter(_is_required, stated), None)
+        is_denied = _DENIES.search(context()) is not None
+        places = self._of_value(changed(claimed, form=other))
+        stated = (place for place in places if place.mention.is_bound)
+        return next((one for one in stated if (is_denied and _is_required(one)) or _goes_on(one)), None)
 
     def _find_with_unit(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """A bare number with a unit of its sentence: "nearly 20 hours, and the other just over 17"."""
@@ -107,6 +118,23 @@ class NumberLookup:
             whole = changed(claimed, kind=one.kind, unit=one.unit, dimension=one.dimension)
             if places := self._places(whole):
                 return places[0]
+        return None
+
+    def _find_open_degrees(self, claimed: Number) -> Place[Number] | None:
+        """A temperature of one scale as "46.1 degrees" of a document that speaks of the other one."""
+        other = _SCALES.get(claimed.unit)
+        if other is None or len(claimed.readings) > 1 or len(claimed.values) > 1:
+            return None
+        factor, offset = conversion(claimed.unit, other)
+        degrees = Fraction(claimed.value) * factor + offset
+        value = fraction(degrees.numerator, degrees.denominator)
+        step = EXACT.multiply(claimed.step, fraction(factor.numerator, factor.denominator))
+        bare = changed(claimed, readings=((value,),), unit=OPEN_DEGREE, step=step)
+        for document, index in self.texts:
+            if any(one.unit == other for one in index.numbers):
+                places = (one for one in index.numbers if one.unit == OPEN_DEGREE and supports(bare, one))
+                if (place := next(places, None)) is not None:
+                    return Place(place, document)
         return None
 
     def places(self, claimed: Number) -> Sequence[Place[Number]]:
@@ -321,6 +349,13 @@ def _is_required(place: Place[Number]) -> bool:
     text = place.document.text
     low, high = sentence_span(text, place.mention.start, place.mention.end)
     return _REQUIRES.search(text, low, high) is not None
+
+
+def _goes_on(place: Place[Number]) -> bool:
+    """Whether a sentence goes on beyond its bound."""
+    text = place.document.text
+    _, high = sentence_span(text, place.mention.start, place.mention.end)
+    return _BEYOND.search(text, place.mention.end, high) is not None
 
 
 def _is_day(index: NumberIndex, number: Number) -> bool:

@@ -111,7 +111,7 @@ def _shares(number: Number) -> Iterator[Number]:
     plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False)
     if number.kind is not Kind.PERCENT:
         percent = EXACT.multiply(share, _HUNDRED)
-        step = Decimal(int(number.approximate))  # "about a fifth" of 20.1%
+        step = Decimal(2 * number.approximate)  # "about a fifth" of 20.1%, "one in eight" of 12%
         yield changed(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=step)
     if number.kind is not Kind.COUNT:
         # It counts parts, so that 0.12 for 12% is no amount of money.

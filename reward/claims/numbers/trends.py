@@ -136,6 +136,7 @@ _OF_LEVEL = re.compile(r"(?:just |well |slightly )?(?:above|below)\b", re.IGNORE
 _UNDER_LEVEL = re.compile(r"under\b")  # "dropped under 2.5 m", but no "rise of under 2.5 m"
 _LEVEL_OF = {Trend.RISE_BY: Trend.RISE_TO, Trend.FALL_BY: Trend.FALL_TO}
 _GAINS = by_word({"rise by": "gain|gains|gained|gaining|added", "fall by": "lose|loses|lost|losing|shed"})
+_LOSES = ("lose", "loses", "lost", "losing")  # money
 # What one gains no other one loses, but for seats and votes.
 _GAINED = re.compile(
     r" (?:[a-z]+ ){0,3}(?:point|subscriber|user|customer|member|job|follower|employee"
@@ -177,6 +178,8 @@ def trend_of(text: str, number: Number) -> Trend:
     if change and is_gained:
         return Trend(change)
     last = _last_word(before)
+    if last in _LOSES and (number.kind is Kind.MONEY or _MONEY.match(text, number.end)):
+        return Trend.LOSS
     if last in _LAST_OF_UNCHANGED and _UNCHANGED.search(before):
         return Trend.STEADY
     if (

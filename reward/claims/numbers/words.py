@@ -45,12 +45,16 @@ _SUPERLATIVE = re.compile(rf"[-\s](?:[^\W\d_]{{3,}}est|most|best|worst){END}")  
 _NO_RANK = re.compile(rf"[ \u00a0-](?:party|parties|world|person){END}", re.IGNORECASE)
 _RANK = re.compile(
     r",|[ \u00a0](?!(?:of|the|and|or|in|to|that|as|more|less|ha(?:ve|s|d)|are|is|was|were|do|did|will|would"
-    r"|can|could|lived?|worked?|said|say)\b)[a-z]|-[a-z]",
+    r"|can|could|lived?|worked?|said|say|fewer|cheaper|dearer|(?:high|low|larg|small|bigg|fast|slow|heavi|light|long"
+    r"|short|thick|thinn|wid|tall)er)\b)[a-z]|-[a-z]",
     re.IGNORECASE,
 )
 _NOUN = re.compile(r"(?:[ \u00a0](?!of\b|the\b|and\b|or\b|in\b|to\b|that\b|as\b)|-)[a-z]", re.IGNORECASE)
 _BY = re.compile(rf"{BEGIN}by[ ]$", re.IGNORECASE)
 _MORE = re.compile(rf"[ ](?:more|less|fewer|larger|higher|lower|bigger|smaller|cheaper){END}")
+_SHARE_BEFORE = re.compile(
+    rf"{BEGIN}(?:up|for|represent(?:s|ed)?|constitute[sd]?|only|just|or|by|takes?|took)[ ]$", re.IGNORECASE
+)  # "make up a quarter of spending"
 _PAYS = re.compile(rf"{BEGIN}(?:pays?|paid|costs?)[ ]$", re.IGNORECASE)
 _AFTER_QUARTERS = ("point", "points", "percentage", "percent", "mile", "inch", "hour", "century", "of")
 # Before a half that is a part of a match, a year or a page.
@@ -91,8 +95,16 @@ def _half(run: Run) -> WordNumber:
     article = run.word(1) in ("a", "an")
     if scaled := scaled_by(run, 1 + article, Decimal("0.5"), "half"):
         return scaled
+    if article and _BY.search(run.text, max(0, run.start - 4), run.start) and _is_of_a_thing(run, 1):
+        return WordNumber(Decimal("0.5"), Decimal(0), run.end(1))  # "won by half a length"
     weak = article or not _is_share(run.text, run.start, run.end(1))
     return WordNumber(Decimal("0.5"), Decimal(0), run.end(1 + article), weak=weak, needs_unit=article)
+
+
+def _is_of_a_thing(run: Run, at: int) -> bool:
+    """Whether an article and a thing that is no unit follow, as in "by a quarter of a length"."""
+    is_thing = run.word(at) in ("a", "an") and run.word(at + 1) not in _AFTER_QUARTERS
+    return is_thing and unit_at(run.text, run.end(at + 1)) is None
 
 
 def _is_share(text: str, start: int, end: int) -> bool:
@@ -120,11 +132,14 @@ def _with_article(run: Run) -> WordNumber | None:
     if not by and part not in ("quarter", "half") and _RANK.match(text, end):
         return None
     needs_unit = run.word(2) == "of" and run.word(3) in ("a", "an") and unit_at(text, run.end(4)) is not None
-    is_cut = by and run.word(2) not in _AFTER_QUARTERS  # "fell by a quarter"
+    is_cut = by and (run.word(2) not in _AFTER_QUARTERS or _is_of_a_thing(run, 3))  # "fell by a quarter"
     is_of = part in ("quarter", "half") and _OF_AN_AMOUNT.match(text, end) is not None
     if part == "quarter":  # "a quarter more", "she pays a quarter"
         is_paid = _PAYS.search(text, max(0, run.start - 8), run.start) and _NOUN.match(text, end) is None
         is_of = is_of or bool(is_paid) or _MORE.match(text, end) is not None
+        is_of = is_of or (
+            run.word(2) == "of" and _SHARE_BEFORE.search(text, max(0, run.start - 16), run.start)
+        )
     is_amount = is_of or (part == "quarter" and is_cut)
     weak = needs_unit or (part in ("half", "quarter") and not is_amount)
     return WordNumber(value, Decimal(0), run.end(4) if needs_unit else end, weak=weak, needs_unit=needs_unit)
