@@ -62,6 +62,16 @@ _SIDES = (
     "|winger|lane|temple|atrium|ventricle"
 )
 _IN = "(?:in|next|last|this|the|until|since|every|by)"
+_MUSICIANS = "(?:[a-z]+ )?(?:musicians|players|members|m[ea]n|wom[ea]n|people|singers|friends|artists)"
+_GROUPS = {
+    "duo": "two",
+    "trio": "three",
+    "quartet": "four",
+    "quintet": "five",
+    "sextet": "six",
+    "septet": "seven",
+    "octet": "eight",
+}
 _COLOURS = ("red", "green", "blue", "yellow", "white", "black", "gr[ea]y", "brown", "orange", "purple")
 _NO_COLOUR = (  # what such a word says of else than a colour
     r"(?!-| ?(?:light|energy|power|paper|market|people|men|women|americans?|community|collar|tape|spaces?"
@@ -111,6 +121,10 @@ _ROWS = (
         _member("gold", r"gold|first|won\b|win|champion|1st"),
         _member("silver", "silver|second|runner|2nd"),
         _member("bronze", "bronze|third|3rd"),
+    ),
+    _row(
+        "duo trio quartet quintet sextet septet octet",
+        *(_member(f"{one}s?", rf"{one}|{count} {_MUSICIANS}") for one, count in _GROUPS.items()),
     ),
     _row(
         "final finals semifinal semifinals",

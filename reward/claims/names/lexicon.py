@@ -140,7 +140,8 @@ def looks_common(word: str) -> bool:
     """
     if word in _NAMES_IN_ING:
         return False
-    return word.endswith(_COMMON_ENDINGS) or word in NUMERALS or _is_derived(word) or _is_doers(word)
+    is_made = _is_derived(word) or _is_doers(word) or _is_joined(word)
+    return word.endswith(_COMMON_ENDINGS) or word in NUMERALS or is_made
 
 
 def _is_derived(word: str) -> bool:
@@ -164,6 +165,14 @@ def _is_doers(word: str) -> bool:
     base = word[: -4 if word.endswith(("ists", "ants")) else -3]
     short = base[:-1] if base[-2:-1] == base[-1:] else base
     return len(base) > 2 and any(is_common(one) for one in (word[:-1], base, f"{base}e", f"{base}y", short))
+
+
+def _is_joined(word: str) -> bool:
+    """Whether a plural of doers is two common words written as one: "stallholders"."""
+    if not word.endswith("ers") or word in _NAMES_IN_ERS:
+        return False
+    places = range(_SHORTEST_BASE, len(word) - _SHORTEST_BASE)
+    return any(is_common(word[:at]) and is_common(word[at:]) for at in places)
 
 
 @functools.lru_cache(maxsize=1 << 16)

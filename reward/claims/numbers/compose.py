@@ -256,9 +256,6 @@ def _price(first: Number, second: Number) -> Number | None:
     return changed(money, step=EXACT.scaleb(1, -_CENTS))
 
 
-_WITH_CENTS = ("EUR", "AUD", "CAD", "NZD", "SGD", "HKD", "ZAR")  # nobody says of which currency a cent is
-
-
 def _joined(first: Number, second: Number) -> Number | None:
     """A whole number of a unit and less than one of it ("6 feet 2 inches"): the sum, in the smaller unit."""
     last = first.parts[-1] if first.parts and first.kind in (Kind.DURATION, Kind.QUANTITY) else first
@@ -267,8 +264,7 @@ def _joined(first: Number, second: Number) -> Number | None:
     is_rest = 0 < second.value < many
     if first.kind is second.kind is Kind.MONEY:  # "two dollars and fifty cents"
         value = EXACT.add(first.value, second.value)
-        if second.unit == "USD" and first.unit in _WITH_CENTS:
-            second = changed(second, unit=first.unit)
+        second = read_as(second, first)
         is_rest = first.unit == second.unit and second.step == Decimal("0.01") and 0 < second.value < 1
     if last.step != 1 or not is_rest:
         return None

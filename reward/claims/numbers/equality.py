@@ -146,7 +146,7 @@ def reach(claimed: Number, *, relative_tolerance: float = 0.0) -> Fraction:
     if claimed.is_bound:
         return largest * max(_NEAR, _NEAR_ROUND)
     written = Fraction(claimed.steps[0])
-    own = _blurred_step(claimed.value, written) if claimed.approximate else written
+    own = _step_about(claimed.value, written) if claimed.approximate else written
     # A share of the other number, which is no larger than the claim and that share of it together.
     share = largest * MOST_ROUNDING_ABOUT / (1 - MOST_ROUNDING_ABOUT)
     return max(min(own / 2, max(share, _HALF_DEGREE)), Fraction(relative_tolerance) * largest)
@@ -267,7 +267,7 @@ def _margin(
         return Fraction(0)
     own, share = Fraction(written), MOST_ROUNDING
     if claimed.approximate:
-        own, share = _blurred_step(value, own), MOST_ROUNDING_ABOUT
+        own, share = _step_about(value, own), MOST_ROUNDING_ABOUT
     margin = Fraction(0)
     if step < own or step == 0:
         least = _HALF_DEGREE if claimed.dimension == "temperature" else Fraction(0)
@@ -287,6 +287,11 @@ def _blurred_step(value: Decimal, step: Fraction) -> Fraction:
     _, digits, exponent = value.as_tuple()
     zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
     return max(step, Fraction(10) ** (zeros + int(exponent)))
+
+
+def _step_about(value: Decimal, step: Fraction) -> Fraction:
+    """The step of a number behind "about"; that of a fraction is a half of it: "a quarter of a metre"."""
+    return _blurred_step(value, step) or Fraction(abs(value)) / 2 * (abs(value) < 1)
 
 
 def _is_about_then(claimed: Number, found: Number) -> bool:

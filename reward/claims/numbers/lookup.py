@@ -42,6 +42,7 @@ _TIMES = {
         *(("quarter", "quarter"), ("year", "year|annu|per annum|p\\.a")),
     )
 }
+_WHOLE_DATE = 3  # year, month and day
 _SIDES = 2  # of a ratio
 _THE_DAY = re.compile(r"\bthe $", re.IGNORECASE)
 _OTHER_BOUNDS = {Form.LESS_THAN: Form.AT_LEAST, Form.MORE_THAN: Form.AT_MOST}
@@ -185,6 +186,8 @@ class NumberLookup:
             return nearest(places, context, words_near)
         if claimed.kind is Kind.DATE and claimed.form is Form.EXACT:
             return self._find_date(claimed) or self._find_day_of_month(claimed)
+        if claimed.kind is Kind.DATE and claimed.form is Form.AT_MOST and len(claimed.values) == _WHOLE_DATE:
+            return self._find_day_of_month(unbound(claimed))
         if claimed.kind is Kind.PERIOD:
             return self._find_period(claimed)
         if claimed.kind is Kind.RATIO and len(claimed.parts) == _SIDES:

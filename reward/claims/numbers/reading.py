@@ -9,7 +9,9 @@ _TAKEN = (Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.QUANTITY, Kind.D
 _NEVER_COUNTED = frozenset({*_TAKEN, Kind.ORDINAL, Kind.TIME, Kind.DATE})
 OPEN_DEGREE = "degree"  # of no scale
 _FIRST_LONG_YEAR = 32  # above it a bare number is no day
-_OF_COUNTRIES = {"KR": ("NOK", "SEK", "DKK", "CZK"), "FRANC": ("CHF",)}
+_WITH_CENTS = ("USD", "EUR", "AUD", "CAD", "NZD", "SGD", "HKD", "ZAR")
+OPEN_CENTS = "CENT"  # nobody says of which currency a cent is
+OF_COUNTRIES = {"KR": ("NOK", "SEK", "DKK", "CZK"), "FRANC": ("CHF",), OPEN_CENTS: _WITH_CENTS}
 
 
 def read_as(number: Number, like: Number) -> Number:
@@ -34,7 +36,7 @@ def read_as(number: Number, like: Number) -> Number:
 def _is_open_of(number: Number, like: Number) -> bool:
     """Whether a unit is one of several, of which the other number's is one: degrees, kroner and francs."""
     is_degree = number.unit == OPEN_DEGREE and like.dimension == number.dimension
-    return is_degree or like.unit in _OF_COUNTRIES.get(number.unit, ())
+    return is_degree or like.unit in OF_COUNTRIES.get(number.unit, ())
 
 
 def close_like(number: Number, like: Number) -> Number:

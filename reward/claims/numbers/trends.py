@@ -40,6 +40,8 @@ class Trend(StrEnum):
     EARLY = "early"  # in a year or month
     MID = "mid"
     LATE = "late"
+    AT_LEAST_UNTIL = "at least until"  # a day
+    AT_LATEST = "at the latest"
     MINUS = "minus"  # a negative number that is written without its sign
     NONE = ""
 
@@ -47,6 +49,7 @@ class Trend(StrEnum):
 _ONE_OF = (  # of each row no number can be two
     (Trend.RISE_BY, Trend.RISE_TO, Trend.RISE_FROM, Trend.FALL_BY, Trend.FALL_TO, Trend.FALL_FROM),
     *((Trend.PROFIT, Trend.LOSS), (Trend.ABOVE, Trend.BELOW), (Trend.BEFORE, Trend.AFTER)),
+    *((Trend.AT_LATEST, Trend.AFTER), (Trend.AT_LATEST, Trend.AT_LEAST_UNTIL)),
     *((Trend.BIRTH, Trend.DEATH), (Trend.EARLY, Trend.MID, Trend.LATE)),
 )
 _LESS_OR_MORE = ((Trend.ABOVE, Trend.FALL_BY), (Trend.BELOW, Trend.RISE_BY))  # "3% above" and "3% less than"
@@ -98,6 +101,11 @@ _PLANNED = re.compile(
     r"|in (?:an? )?(?:average|normal|typical|previous|most) |an? (?:average|normal|typical) )"
 )
 _NOT_BEFORE = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,3} before $", re.IGNORECASE)
+_AT_LEAST_UNTIL = re.compile(
+    r"\b(?:(?:until|till|to) at least|at least (?:until|till|to))"
+    r"(?: the (?:start|beginning|middle|end|close) of)? $",
+    re.IGNORECASE,
+)
 _BEFORE_DATES = re.compile(
     r"\b(?:(?P<before>before|by|prior to|until|till|through)|(?P<until>until )?after|from|since|starting)"
     r"(?: the (?:start|beginning|middle|end|close) of)? $",
@@ -110,7 +118,7 @@ _DENIES = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?;]\s|\n")
 _LAST_BEFORE_DATES = frozenset((
-    *("before", "by", "to", "after", "of", "early", "late", "mid", "mid-", "in"),
+    *("before", "by", "to", "after", "least", "of", "early", "late", "mid", "mid-", "in"),
     *("until", "till", "through", "from", "since", "starting"),
 ))  # fmt: skip
 _SIDE_BEHIND = re.compile(r",? at the (?:very )?(?P<side>latest|earliest)\b")
@@ -155,6 +163,7 @@ _LAST_OF_UNCHANGED = frozenset((
     *("remain", "remains", "remained", "at", "on"),
 ))  # fmt: skip
 _LAST_OF_REACHING = re.compile(r"reach(?:ing|ed)?|at|to|is|st(?:ands|ood)")
+_COMMA_BY = re.compile(r", (?=(?:by|to) $)")  # "also rose, by 6%"
 _REACH = 64  # characters
 _CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
@@ -172,7 +181,7 @@ def trend_of(text: str, number: Number) -> Trend:
         return Trend.NONE
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
         return Trend(level[1])
-    before = text[max(0, number.start - _REACH) : number.start]
+    before = _COMMA_BY.sub(" ", text[max(0, number.start - _REACH) : number.start])
     change = _GAINS.get(_last_word(before), "")
     is_gained = number.dimension == "mass" or number.kind in _SHARES or _GAINED.match(text, number.end)
     if change and is_gained:
@@ -270,12 +279,14 @@ def _side_of_date(text: str, number: Number) -> Trend:
     if number.is_bound:  # "no earlier than 22 April"
         return Trend.AFTER if number.form in (Form.AT_LEAST, Form.MORE_THAN) else Trend.BEFORE
     if behind := _SIDE_BEHIND.match(text, number.end):
-        return Trend.BEFORE if behind["side"] == "latest" else Trend.AFTER
+        return Trend.AT_LATEST if behind["side"] == "latest" else Trend.AFTER
     before = text[max(0, number.start - _REACH) : number.start]
     if before[-1:] not in (" ", "-") or _last_word(before) not in _LAST_BEFORE_DATES:
         return Trend.NONE
     if _NOT_BEFORE.search(before):
         return Trend.AFTER
+    if _AT_LEAST_UNTIL.search(before):
+        return Trend.AT_LEAST_UNTIL
     side = _BEFORE_DATES.search(before)
     if side and not (number.kind is Kind.YEAR and side[0].lower().startswith("by")):
         sentence = _SENTENCE_END.split(text[max(0, number.start - _CLAUSE) : number.start - len(side[0])])[-1]
