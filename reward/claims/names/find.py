@@ -34,7 +34,7 @@ _PARTICLES = (
 _LINK = re.compile(rf"(?: (?:{_PARTICLES}|al|bin|ibn) |-|\u2010|\u2011| ?& |(?<=\.) ?)")
 _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
 _NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
-_UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or) ?$", re.I)
+_UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or|zero) ?$", re.I)
 _LAST_WORD = re.compile(r"\W")
 _MARK = re.compile(r"[\"*'\u201c\u201e\u2018]")
 _AMOUNT = re.compile(r"[A-Z]{3}[ \u00a0]?\d")  # "EUR 4,800"

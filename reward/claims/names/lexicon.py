@@ -93,6 +93,7 @@ _SPECIAL = str.maketrans(
 _CURLY = str.maketrans({"\u2019": "'", "\u2018": "'"})
 _UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}
 _TRANSCRIBED = str.maketrans(_UMLAUTS | {one.upper(): two.title() for one, two in _UMLAUTS.items()})
+_PARTICLES = ("outs", "offs", "ups")
 _DOERS = ("ers", "ors", "ists", "ants")  # "gardeners" are made of "garden"
 
 
@@ -168,7 +169,9 @@ def _is_doers(word: str) -> bool:
 
 
 def _is_joined(word: str) -> bool:
-    """Whether a plural of doers is two common words written as one: "stallholders"."""
+    """Whether a plural is two common words written as one: "stallholders", "callouts"."""
+    if word.endswith(_PARTICLES):
+        return is_common(word[: -3 if word.endswith("ups") else -4])
     if not word.endswith("ers") or word in _NAMES_IN_ERS:
         return False
     places = range(_SHORTEST_BASE, len(word) - _SHORTEST_BASE)

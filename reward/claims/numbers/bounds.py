@@ -87,9 +87,9 @@ _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION, Kind.PERCENT)
 _RATE = re.compile(
     r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) )|(?: (?!and|\d)\w+){3,5}(?= (?:each|every) ))?"
-    r"[ \u00a0]?(?:(?:per|a|an|each|every|/)[ \u00a0]?"
+    r"[ \u00a0]?(?:(?:per|(?:an?|each|every|/)(?![ \u00a0]?\w+ of\b))[ \u00a0]?"
     rf"((?:square |cubic )?(?:{either(_WORDS['per'].split())}))s?"
-    r"(?! (?:later|ago|before|after|earlier|of)\b)"
+    r"(?! (?:later|ago|before|after|earlier)\b)"
     rf"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually)){END}",
     re.IGNORECASE,
 )
@@ -217,6 +217,6 @@ def rate_behind(text: str, number: Number) -> str:
 def things_behind(text: str, number: Number) -> frozenset[str]:
     """The first letters of the one or two words that say what a number counts; empty when none do."""
     behind = _THINGS.match(text, number.end) if number.kind in _COUNTED else None
-    if behind is None or behind[1] in _NO_THINGS:
+    if behind is None or behind[1] in _NO_THINGS or text[max(0, number.start - 5) : number.start] == "aged ":
         return frozenset()
     return frozenset(word[:_STEM] for word in behind.groups() if word and word not in _NO_THINGS)

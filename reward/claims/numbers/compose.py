@@ -13,7 +13,7 @@ from reward.claims.numbers.clock import MINUTES_A_DAY
 from reward.claims.numbers.dates import as_year, looks_like_year
 from reward.claims.numbers.digits import EXACT, scale_after
 from reward.claims.numbers.model import Form, Kind, Number, changed, span_of
-from reward.claims.numbers.reading import read_as
+from reward.claims.numbers.reading import OPEN_CENTS, read_as
 from reward.claims.numbers.vocabulary import BEGIN, SPACE, TABLES
 
 _DASH = "[-\u2010-\u2015\u2212~\uff5e]"
@@ -136,6 +136,8 @@ def _range(text: str, first: Number, second: Number, gap: str, low: int) -> Numb
         return None  # "rises by 2 to 25"
     if first.kind is Kind.PERCENT and ends[1].value > _MOST_PERCENT and text[second.end - 1] != "%":
         return None  # "29% up to 95,000"
+    if first.unit == OPEN_CENTS != second.unit:
+        return None  # "lost 4 cents to $5.19"
     whole = span_of(*ends, first.start, second.end)
     is_row = gap == "spaced" and _CHAINED.match(text, second.end)
     is_ascending = any(a < b for a in ends[0].readings for b in ends[1].readings)

@@ -20,6 +20,10 @@ _TEN = 10
 _MOST_PARTS = 100  # "one in 100"
 _TWO_PARTS = re.compile(r"\d+\.\d+")
 _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
+_PARTS_OF_TIME = {
+    **{"minute": (_SIXTY, "second"), "hour": (_SIXTY, "minute"), "day": (_DAY, "hour")},
+    **{"week": (Decimal(7), "day"), "year": (Decimal(12), "month")},
+}
 _BINARY = Decimal(1024)
 _BYTES = {  # the unit in which a number of bytes is written otherwise, and whether that one is smaller
     "gigabyte": ("megabyte", True),
@@ -45,9 +49,10 @@ def _times(number: Number) -> Iterator[Number]:
         yield changed(number, kind=Kind.QUANTITY, unit="times", dimension="multiple")
     if number.unit != "times":
         return
-    if number.rate == "day" and number.value and not _DAY % number.value:
-        every = ((_DAY / number.value,),)
-        yield changed(number, readings=every, kind=Kind.DURATION, unit="hour", dimension="time", rate="")
+    many, unit = _PARTS_OF_TIME.get(number.rate, (_DAY, ""))
+    if unit and number.value and not many % number.value:
+        every = ((many / number.value,),)
+        yield changed(number, readings=every, kind=Kind.DURATION, unit=unit, dimension="time", rate="")
     if number.form is Form.EXACT and not number.rate and number.value > _MOST_FEW:
         yield changed(number, kind=Kind.COUNT, unit="", dimension="")
 

@@ -10,6 +10,7 @@ both be true. Profit and loss are of money only, as a seat that one party lost a
 import calendar
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from enum import StrEnum
 from itertools import permutations
 
@@ -42,6 +43,8 @@ class Trend(StrEnum):
     LATE = "late"
     AT_LEAST_UNTIL = "at least until"  # a day
     AT_LATEST = "at the latest"
+    MORE_THAN = "more than"  # another thing
+    LESS_THAN = "less than"
     MINUS = "minus"  # a negative number that is written without its sign
     NONE = ""
 
@@ -52,7 +55,10 @@ _ONE_OF = (  # of each row no number can be two
     *((Trend.AT_LATEST, Trend.AFTER), (Trend.AT_LATEST, Trend.AT_LEAST_UNTIL)),
     *((Trend.BIRTH, Trend.DEATH), (Trend.EARLY, Trend.MID, Trend.LATE)),
 )
-_LESS_OR_MORE = ((Trend.ABOVE, Trend.FALL_BY), (Trend.BELOW, Trend.RISE_BY))  # "3% above" and "3% less than"
+_LESS_OR_MORE = (
+    *((Trend.ABOVE, Trend.FALL_BY), (Trend.BELOW, Trend.RISE_BY)),  # "3% above" and "3% less than"
+    *((Trend.MORE_THAN, Trend.LESS_THAN), (Trend.MORE_THAN, Trend.FALL_BY), (Trend.LESS_THAN, Trend.RISE_BY)),
+)
 _MOVED = ((Trend.UP, Trend.DOWN), (Trend.UP, Trend.FALL_TO), (Trend.DOWN, Trend.RISE_TO))
 _UNMOVED = tuple((Trend.STEADY, one) for one in (Trend.UP, Trend.DOWN, Trend.RISE_TO, Trend.FALL_TO))
 _OPPOSED = frozenset(
@@ -144,7 +150,6 @@ _OF_LEVEL = re.compile(r"(?:just |well |slightly )?(?:above|below)\b", re.IGNORE
 _UNDER_LEVEL = re.compile(r"under\b")  # "dropped under 2.5 m", but no "rise of under 2.5 m"
 _LEVEL_OF = {Trend.RISE_BY: Trend.RISE_TO, Trend.FALL_BY: Trend.FALL_TO}
 _GAINS = by_word({"rise by": "gain|gains|gained|gaining|added", "fall by": "lose|loses|lost|losing|shed"})
-_LOSES = ("lose", "loses", "lost", "losing")  # money
 # What one gains no other one loses, but for seats and votes.
 _GAINED = re.compile(
     r" (?:[a-z]+ ){0,3}(?:point|subscriber|user|customer|member|job|follower|employee"
@@ -152,8 +157,15 @@ _GAINED = re.compile(
 )
 _BEFORE_SIDE = re.compile(r" (?:a|per) (?:hour|day|week|month|year)(?= (?:more|less)\b)")
 _UP_FROM = re.compile(r"[^.;:!?\d]{0,40}?[ (](?:(?P<up>up)|down)(?: [a-z]+)? from\b")
+_EARLIER = re.compile(
+    r"[^.;:!?\d]{0,60}?, (?:compared (?:with|to)|against|versus) [$€£]?(\d{1,3}(?:,\d{3})*(?:\.\d+)?)"
+    r"(?:%| per cent| percent)?"
+    r" (?:an? (?:year|month|quarter|decade) (?:earlier|before|ago)|the year before|last year"
+    r"|(?:in )?the previous (?:year|month|quarter))\b"
+)  # "18.4%, compared with 22.9% a year earlier"
 _REACHING = re.compile(
-    r"(?:,? (?:reaching|to reach|to stand at)|, to|\band (?:now )?(?:stands|stood|is|reached)(?: at)?) $"
+    r"(?:,? (?:reaching|to reach|to stand at)|, (?:to|at)"
+    r"|\band (?:now )?(?:stands|stood|is|reached)(?: at)?) $"
 )
 _UNCHANGED = re.compile(
     r"\b(?:unchanged|steady|flat|stable|stays?|stayed|remains?|remained)(?: (?:at|on))? $"
@@ -163,6 +175,7 @@ _LAST_OF_UNCHANGED = frozenset((
     *("remain", "remains", "remained", "at", "on"),
 ))  # fmt: skip
 _LAST_OF_REACHING = re.compile(r"reach(?:ing|ed)?|at|to|is|st(?:ands|ood)")
+_THAN = re.compile(r"\b(?:more|less|fewer|higher|lower) than ")
 _COMMA_BY = re.compile(r", (?=(?:by|to) $)")  # "also rose, by 6%"
 _REACH = 64  # characters
 _CLAUSE = 120
@@ -182,19 +195,19 @@ def trend_of(text: str, number: Number) -> Trend:
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
         return Trend(level[1])
     before = _COMMA_BY.sub(" ", text[max(0, number.start - _REACH) : number.start])
-    change = _GAINS.get(_last_word(before), "")
+    last = _last_word(before)
+    change = _GAINS.get(last, "")
     is_gained = number.dimension == "mass" or number.kind in _SHARES or _GAINED.match(text, number.end)
     if change and is_gained:
         return Trend(change)
-    last = _last_word(before)
-    if last in _LOSES and (number.kind is Kind.MONEY or _MONEY.match(text, number.end)):
-        return Trend.LOSS
+    if change and (number.kind is Kind.MONEY or _MONEY.match(text, number.end)):
+        return Trend.PROFIT if change == Trend.RISE_BY else Trend.LOSS
     if last in _LAST_OF_UNCHANGED and _UNCHANGED.search(before):
         return Trend.STEADY
     if (
         _LAST_OF_REACHING.fullmatch(last)
         and (reaching := _REACHING.search(before))
-        and (move := _last_move(_words_of_sentence(before[: reaching.start()])))
+        and (move := _last_move(_words_of_sentence(_THAN.sub(" ", before[: reaching.start()]))))
     ):
         return _trend(move, "to")
     if before.endswith("to ") and (span := _FROM_TO.search(before)):
@@ -212,6 +225,9 @@ def trend_of(text: str, number: Number) -> Trend:
         return Trend.RISE_BY if plan["above"] else Trend.FALL_BY
     if from_other := _UP_FROM.match(text, number.end):
         return Trend.UP if from_other["up"] else Trend.DOWN
+    if (earlier := _EARLIER.match(text, number.end)) and len(number.values) == 1:
+        value = Decimal(earlier[1].replace(",", ""))
+        return Trend.UP if number.value > value else Trend.DOWN if number.value < value else Trend.STEADY
     return _said_behind(text, number)
 
 
@@ -370,6 +386,9 @@ def _said_behind(text: str, number: Number) -> Trend:
             return Trend(word)
         if word in _SIDES:
             is_change = _THAN_BEFORE.match(text, end) or not text.startswith(_NO_SIDE, end)
+            if not is_change and number.kind is Kind.PERCENT and text.startswith(" than", end):
+                # Of a share the one side says what the other one cannot: 20% more is no 20% less.
+                return Trend.MORE_THAN if _SIDES[word] == "rise" else Trend.LESS_THAN
             return _trend(_SIDES[word] if is_change else "", "by")
         if word not in _ADJECTIVES:
             balance = _BALANCES.get(word, "") if number.kind is Kind.MONEY else ""
