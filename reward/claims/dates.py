@@ -25,6 +25,7 @@ from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_se
 from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.kind import Numbers
 from reward.claims.numbers.lookup import NumberLookup
+from reward.claims.numbers.model import changed
 from reward.claims.numbers.questions import gives_away
 from reward.claims.numbers.trends import are_opposed
 from reward.claims.numbers.vocabulary import END
@@ -54,6 +55,8 @@ _MOST_DAYS = 64  # that are looked at
 _MORE_WORDS = 1  # of a sentence, so that chance decides nothing
 _END_OF_REACH = 20  # characters
 _LEAP_YEAR = 2000  # of a date without its year
+_WORKING, _FREE = (tuple(map(Decimal, days)) for days in ((1, 5), (6, 7)))
+_NOT = re.compile(r"\b(?:not?|never|except|excluding|excludes?)\b|n['\u2019]t\b", re.IGNORECASE)
 _WEEKS = [tuple(map(Decimal, days)) for days in ((1, 5), (6, 7), (1, 7))]
 _COUNTED = re.compile(rf"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s{END}")  # "1743 rooms"
 
@@ -119,9 +122,12 @@ class DateLookup(NumberLookup):
                 return None
             is_end = self._has_ranges and _ends_range(claimed, context())
             place = self._find_day(claimed, is_end=is_end)
-            return None if place is not None and self._is_of_other_day(place, context()) else place
+            if place is None or (is_end and _is_week(place.mention)):
+                return place
+            return None if self._is_of_other_day(place, context()) else place
         if claimed.kind is Kind.WEEKDAY or _is_lone_month(claimed):
-            return self._find_day(claimed) or self._find_months(claimed, context)
+            found = self._find_day(claimed) or self._find_months(claimed, context)
+            return found or self._find_other_days(claimed, context)
         if place := super().find(claimed, context=context):
             return place
         if is_era(claimed):
@@ -143,6 +149,11 @@ class DateLookup(NumberLookup):
             if dated is not None:
                 return Place(dated, document)
         return self._find_each(claimed) if claimed.form is Form.RANGE else None
+
+    def _find_other_days(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """ "Not at weekends" of what is on weekdays."""
+        is_denied = claimed.values == _FREE and context is not None and _NOT.search(context())
+        return self._find_day(changed(claimed, readings=(_WORKING,))) if is_denied else None
 
     def _is_of_other_day(self, place: Place[Number], said: str) -> bool:
         """Whether a day is only in a range of days, while another day is by itself where more of the

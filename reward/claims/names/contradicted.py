@@ -28,6 +28,9 @@ _OF_WHAT = re.compile(r" of (?:the |its |their )?\w+")
 _THE = re.compile(r"\bthe (?:far |extreme |very )?$", re.IGNORECASE)
 
 
+_KEY = re.compile(r"\b[A-G](?:[- ](?:flat|sharp)|[\u266d\u266f])?[- ](?:major|minor)\b")
+
+
 class _Member(NamedTuple):
     """One of the words of a row, of which only one can be right."""
 
@@ -170,6 +173,8 @@ def contradicted(response: str, documents: Iterable[str]) -> Iterator[Name]:
     texts, words = tuple(documents), words_in(lowered(response)).all
     if _ANY_DIRECTION.search(response):
         yield from _directions(response, texts)
+    if "major" in words or "minor" in words:
+        yield from _keys(response, texts)
     for row in _ROWS:
         if row.telling.isdisjoint(words):
             continue
@@ -180,6 +185,18 @@ def contradicted(response: str, documents: Iterable[str]) -> Iterator[Name]:
             others = (one for one in row.members if one is not member)
             if not _says(member.implied, texts) and any(_says(one.said, texts) for one in others):
                 yield Name(*match.span(), match[0], (match[0],))
+
+
+def _keys(response: str, documents: tuple[str, ...]) -> Iterator[Name]:
+    """Keys of music that no document holds, while one holds another: "B minor" for E minor."""
+    held = {_folded(key) for document in documents for key in _KEY.finditer(document)}
+    for key in _KEY.finditer(response) if held else ():
+        if _folded(key) not in held:
+            yield Name(*key.span(), key[0], (key[0],))
+
+
+def _folded(key: re.Match[str]) -> str:
+    return key[0].replace("-", " ").replace("\u266d", " flat").replace("\u266f", " sharp")
 
 
 @lru_cache(maxsize=256)

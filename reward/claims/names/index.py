@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from reward.claims.names.lexicon import (
     ARTICLES,
     CITIES,
+    GIVEN_NAMES,
     KINDS,
     LINKS,
     OF_HEADS,
@@ -26,6 +27,7 @@ from reward.claims.names.model import Name, name_of, singulars
 from reward.claims.names.text import MOST_PLACES, Text
 from reward.claims.names.titles import find_title
 
+_CAMEL = re.compile(r"[^\W\d_]+[A-Z][a-z]+s$")
 _MOST_WORDS = 16  # of a name
 _MOST_KEPT = 512  # names whose places in one text are kept, those of long names and of many places never
 _LONGEST_KEPT = 64  # characters
@@ -91,6 +93,8 @@ class Index(Text):
             found = {r for r in found if self._is_name(r[0], name)}
         if not found and len(name.tokens) == 1:
             found = set(self._spelt_out(name))
+            if not found and _CAMEL.match(name.text):  # "iPhones" of an iPhone
+                found = {(at, at + 1) for at in self.places.get(name.tokens[0][:-1], ())[:MOST_PLACES]}
         elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
             joined = self.places.get("".join(name.tokens), ())
             found = {(place, place + 1) for place in joined[:MOST_PLACES]}
@@ -169,6 +173,8 @@ class Index(Text):
         if first == 0 or word in PREFIXES:
             return False
         before, token = self.tokens[first - 1], self.tokens[first]
+        if before.word in ("saint", "st") and word not in CITIES | GIVEN_NAMES:
+            return False  # "Saint Aldegisa"
         if before.word not in PREFIXES or before.word in _GENERIC or not before.capital or not token.capital:
             return False
         return self.text[before.end : token.start] in (" ", "-")

@@ -56,6 +56,7 @@ _NOT = re.compile(
 )
 _EXCEED_NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: [\w-]+){0,8} $", re.IGNORECASE)
 _EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl|turn)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
+_COVERED = re.compile(r" of (?:water|snow|ice|earth|mud|sand|rock|soil|rubble)\b")  # "under 250 mm of water"
 _RACES = re.compile(
     r"\b(?:w[oi]n(?:s|ning)?|beat(?:s|en|ing)?|victor\w*|raced?|races|titles?|gold|silver|bronze|records?|champion\w*)\b"
     r"[^.;]*$",
@@ -86,7 +87,9 @@ _MIDNIGHT, _END_OF_DAY = ((Decimal(0),),), ((Decimal(MINUTES_A_DAY),),)
 _LONGEST_BEFORE = 28
 _RATED = (Kind.MONEY, Kind.COUNT, Kind.QUANTITY, Kind.DURATION, Kind.PERCENT)
 _RATE = re.compile(
-    r"(?: of \w+|(?: [a-z]+){1,2}(?= (?:per|an?|each|every) )|(?: (?!and|\d)\w+){3,5}(?= (?:each|every) ))?"
+    r"(?: of \w+"
+    r"|(?: (?!(?:of|in|for|than|as|to|at|by|with|after|from)\b)[a-z]+){1,2}(?= (?:per|an?|each|every) )"
+    r"|(?: (?!and|\d)\w+){3,5}(?= (?:each|every) ))?"
     r"[ \u00a0]?(?:(?:per|(?:an?|each|every|/)(?![ \u00a0]?\w+ of\b))[ \u00a0]?"
     rf"((?:square |cubic )?(?:{either(_WORDS['per'].split())}))s?"
     r"(?! (?:later|ago|before|after|earlier)\b)"
@@ -106,7 +109,9 @@ _RATES = {
 _ZONE = re.compile(r" ?\(?(UTC?|GMT|Z|CES?T|BST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T|JST|IST)\b")
 _ZONES = {"UTC": "GMT", "UT": "GMT", "Z": "GMT"}
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)
-_OF = r"(?:of (?:them |which |whom |the |its |his |her |their |our |all |these |those |\d+ )*)?"
+_OF = (
+    r"(?!of \w+ing\b)(?:of (?:them |which |whom |the |its |his |her |their |our |all |these |those |\d+ )*)?"
+)
 _THINGS = re.compile(
     rf"[ \u00a0-]{_OF}(?:(?:are|were) (?=[a-z]+ [a-z]{{3,}}s\b))?([a-z]{{3,}})(?: ([a-z]{{3,}}))?"
 )
@@ -169,6 +174,8 @@ def _is_no_bound(text: str, match: re.Match[str], number: Number, low: int) -> b
     words = match[0].strip().casefold()
     if words == "up to":
         return _CLIMBS.search(text, max(0, match.start() - _REACH), match.start()) is not None
+    if words in ("under", "below") and number.dimension == "length" and _COVERED.match(text, number.end):
+        return True
     if words != "over":
         return False
     if 0 < low == match.start() - 1 and text[low - 1].isdigit():

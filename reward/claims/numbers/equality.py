@@ -39,7 +39,8 @@ _OF_DIVISION = Fraction(1, 10**12)  # what a division loses: two thirds of an ho
 _NEAR = Fraction(1, 10)
 _NEAR_ROUND = Fraction(1, 5)  # of round bounds, within a step or half: "over 5" of 6, "over 100" of 112
 _NEAR_SHARE = Fraction(1, 6)  # of shares in words: "over half" of 56%, "over half an hour" of 35 minutes
-_NEAR_JUST = Fraction(1, 12)  # "just over half" of 54%, and no "just over 18" of 19.7
+_NEAR_JUST = Fraction(1, 12)  # no "just over 18" of 19.7
+_NEAR_JUST_ONE = Fraction(1, 10)  # "just over half" of 55%, "just over a tonne" of 1,085 kg
 _HALF, _LARGEST_WITH_HALF = Decimal("0.5"), 1000
 _FIRST_OF_TWO_DIGITS = 10
 _SHORTLY, _ABOUT, _QUARTER = 20, 10, 15  # minutes
@@ -128,7 +129,8 @@ def _is_near(claimed: Number, found: Number) -> bool:
         far = max(bound * _NEAR, min(part, bound * _NEAR_ROUND))
         # "fewer than half" has no step
         far = min(far, _NEAR_STEPS * round_step) if round_step else bound * _NEAR_SHARE
-        far = min(far, bound * _NEAR_JUST) if claimed.is_short else far
+        just = _NEAR_JUST_ONE if bound <= 1 or not round_step else _NEAR_JUST
+        far = min(far, bound * just) if claimed.is_short else far
     elif found.unit == claimed.unit and _blurred_step(found.value, Fraction(found.step)) >= round_step:
         far = Fraction(0)  # a bound is no value that another one was made of: it may only be rounded
     else:

@@ -191,7 +191,8 @@ class Numbers(ClaimKind):
             return True
         if mention.unit == "times":
             is_row = mention.rate or _IN_A_ROW.match(response, mention.end)
-            return bool(is_row) or self.lookup(self.query.documents).has_multiples
+            has_ranks = mention.value > _PAIR and self.lookup(self.query.documents).has_wins
+            return bool(is_row) or has_ranks or self.lookup(self.query.documents).has_multiples
         is_during = mention.form in (Form.MORE_THAN, Form.LESS_THAN)  # "over two years", "in under a year"
         if is_during and self.lookup(self.query.documents).bounds_otherwise(mention):
             return True  # by the other bound, or "under nine months" for "under nine years"

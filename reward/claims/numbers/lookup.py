@@ -21,7 +21,7 @@ from reward.claims.numbers.eras import LAST_HALF
 from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.index import Entry, NumberIndex, identity, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
-from reward.claims.numbers.other_writings import other_writings
+from reward.claims.numbers.other_writings import other_readings, other_writings
 from reward.claims.numbers.reading import OPEN_DEGREE, close_like
 from reward.claims.numbers.trends import are_opposed
 from reward.claims.text import content_words, sentence_span
@@ -42,6 +42,11 @@ _TIMES = {
         *(("quarter", "quarter"), ("year", "year|annu|per annum|p\\.a")),
     )
 }
+_WIN = re.compile(
+    r"\b(?:third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+th) (?:win|victory|title|goal)\b"
+)
+_MOST_DAYS = 31
+_THE_NTH = re.compile(r"\bthe \d{1,2}(?:st|nd|rd|th)(?=[.,;:)]|$| (?:and|but|to|at|in)\b)")
 _WHOLE_DATE = 3  # year, month and day
 _SIDES = 2  # of a ratio
 _THE_DAY = re.compile(r"\bthe $", re.IGNORECASE)
@@ -62,6 +67,11 @@ _BEYOND = re.compile(
 )
 _SCALES = {"degree_Celsius": "degree_Fahrenheit", "degree_Fahrenheit": "degree_Celsius"}
 _WITH_UNITS = (Kind.DURATION, Kind.QUANTITY, Kind.MONEY, Kind.PERCENT)
+_DAY_BEFORE = re.compile(
+    r"\b(\d{1,2}) ?(?:to|until|through|and|or|[-\u2013\u2014]) ?"
+    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day )?$"
+)  # "Thursday 11 to Sunday 14 July"
+_LONGEST_DAY = 28
 _END_OF = re.compile(r"\bend of $", re.IGNORECASE)
 _LAST_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MOST_BETWEEN = 32  # numbers from a day to the month that is named before it
@@ -94,7 +104,8 @@ class NumberLookup:
         places = (self._find(writing, context) for writing in writings)
         found = next((place for place in places if place is not None), None)
         found = found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
-        return found or self._find_open_degrees(claimed)
+        found = found or self._find_open_degrees(claimed) or self._find_otherwise(claimed)
+        return found or self._find_nth(claimed, context)
 
     def _find_denied(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """The bound whose opposite a sentence denies: "nobody below 40 may" of who must be "at least 40".
@@ -151,6 +162,40 @@ class NumberLookup:
     def has_multiples(self) -> bool:
         """Whether a document says how many times something happened, or how many times as much it is."""
         return any(one.unit == "times" for _, index in self.texts for one in index.numbers)
+
+    @cached_property
+    def has_wins(self) -> bool:
+        """Whether a document says how many wins somebody has by now: "the eighth win"."""
+        return any(_WIN.search(document.text) for document, _ in self.texts)
+
+    @cached_property
+    def _others(self) -> list[Place[Number]]:
+        """What the documents say in other words than those that are read as numbers."""
+        return [
+            Place(number, document)
+            for document, index in self.texts
+            for number in other_readings(index.text, index.numbers)
+        ]
+
+    def _find_otherwise(self, claimed: Number) -> Place[Number] | None:
+        """A number that the documents say otherwise; a length of time may be bounded or blurred."""
+        is_lasting = claimed.kind is Kind.DURATION and (claimed.is_bound or claimed.approximate)
+        writings = (claimed, *other_writings(claimed)) if self._others else ()
+        for place in self._others:
+            found = place.mention
+            if any(equal(one, found) for one in writings) or (is_lasting and self._says(claimed, found)):
+                return place
+        return None
+
+    def _find_nth(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """ "The 14th" of a month that a sentence has named before."""
+        is_day = claimed.kind is Kind.ORDINAL and not claimed.counts and claimed.value <= _MOST_DAYS
+        if not is_day or context is None or not _THE_NTH.search(context()):
+            return None
+        for document, index in self.texts:
+            if (date := next(index.dates(day=claimed.value), None)) is not None:
+                return Place(date, document)
+        return None
 
     @cached_property
     def _names_periods(self) -> bool:
@@ -291,6 +336,9 @@ class NumberLookup:
                     if _is_day(index, number) and _is_of_month(index, number, year, month):
                         return Place(number, document)
             for date in index.dates(month):
+                before = _DAY_BEFORE.search(index.text, max(0, date.start - _LONGEST_DAY), date.start)
+                if before and int(before[1]) == day and date.values[2] > day and date.values[0] in (0, year):
+                    return Place(date, document)
                 is_end = day == _LAST_DAYS[int(month)] and _END_OF.search(
                     index.text, max(0, date.start - 8), date.start
                 )

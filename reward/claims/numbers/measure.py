@@ -222,7 +222,7 @@ def _price(number: Number, numeral: Numeral, decimal: str) -> Number:
 
     An exception is fuel, at home: "$3.459" a gallon where decimals follow a point, "1,459 €" where a comma.
     """
-    is_open = number.step == _THOUSANDTH and 1 <= abs(number.value) < 1000
+    is_open = number.step == numeral.digits.step == _THOUSANDTH and 1 <= abs(number.value) < 1000
     at_home = (number.unit in _POINT_CURRENCIES) is (decimal == ".")
     if not is_open or numeral.has_scale or at_home:
         return number

@@ -4,7 +4,7 @@ No two of them are `equal`, so that a lookup asks for each in turn. Most numbers
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,6 +14,7 @@ from reward.claims.numbers.trends import in_other_sign
 
 _HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
 _HALF_DAY = 720  # minutes
+_MOST_MULTIPLE = 2
 _MOST_FEW = 12  # so many times may be a multiple of anything
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _TEN = 10
@@ -24,6 +25,12 @@ _PARTS_OF_TIME = {
     **{"minute": (_SIXTY, "second"), "hour": (_SIXTY, "minute"), "day": (_DAY, "hour")},
     **{"week": (Decimal(7), "day"), "year": (Decimal(12), "month")},
 }
+_PARTS = {"other": 2, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
+_UNITS_OF_TIME = "hour|day|week|month|year"
+_EVERY = re.compile(
+    rf"\bevery (?P<nth>{'|'.join(_PARTS)}) (?:(?P<unit>{_UNITS_OF_TIME})\b|(?P<day>[A-Z]\w+day)\b"
+    r"|(?!time|minute|floor)[a-z]{3,})"
+)
 _BINARY = Decimal(1024)
 _BYTES = {  # the unit in which a number of bytes is written otherwise, and whether that one is smaller
     "gigabyte": ("megabyte", True),
@@ -43,6 +50,30 @@ def other_writings(number: Number) -> Iterator[Number]:
     yield from _shares(number)
 
 
+def other_readings(text: str, numbers: Iterable[Number]) -> Iterator[Number]:
+    """What a document says in words that are no numbers, or are others.
+
+    A time with seconds ("3:58:41") is also a length of time, "every other Tuesday" is once in two weeks, and
+    "every second sample" one in two.
+    """
+    for one in numbers:
+        if one.kind is Kind.TIME and one.value != int(one.value):
+            yield _length(one)
+    for match in _EVERY.finditer(text):
+        many, start, end = Decimal(_PARTS[match["nth"]]), *match.span()
+        if unit := match["unit"] or (match["day"] and "week"):
+            yield Number(((many,),), Kind.DURATION, unit, "time", step=Decimal(1), start=start, end=end)
+        else:
+            yield Number(((Decimal(1), many),), Kind.RATIO, step=Decimal(1), start=start, end=end)
+
+
+def _length(time: Number) -> Number:
+    """A time with seconds as a length of time."""
+    seconds = EXACT.multiply(time.value, _SIXTY).to_integral_value()
+    lasts = {"kind": Kind.DURATION, "unit": "second", "dimension": "time"}
+    return changed(time, readings=((seconds,),), parts=(), **lasts)
+
+
 def _times(number: Number) -> Iterator[Number]:
     """ "Three times a day" is "every 8 hours", and who "played 212 times" has 212 appearances."""
     if number.kind is Kind.COUNT and number.value > _SIXTY:  # "streamed 2 billion times"
@@ -53,8 +84,10 @@ def _times(number: Number) -> Iterator[Number]:
     if unit and number.value and not many % number.value:
         every = ((many / number.value,),)
         yield changed(number, readings=every, kind=Kind.DURATION, unit=unit, dimension="time", rate="")
-    if number.form is Form.EXACT and not number.rate and number.value > _MOST_FEW:
-        yield changed(number, kind=Kind.COUNT, unit="", dimension="")
+    if number.form is Form.EXACT and not number.rate and number.value > _TEN:
+        yield changed(number, kind=Kind.COUNT, unit="", dimension="", counts=True)
+    if number.form is Form.EXACT and not number.rate and number.value > _MOST_MULTIPLE:
+        yield changed(number, kind=Kind.ORDINAL, unit="", dimension="")  # "won nine times": the ninth win
 
 
 def _versions(number: Number) -> Iterator[Number]:
@@ -75,6 +108,11 @@ def _units(number: Number) -> Iterator[Number]:
     """3.4 t/ha, pounds of mass or money, and half a gigabyte of 512 MB."""
     if number.rate == "hectare" and number.dimension == "mass":
         yield changed(number, unit=f"{number.unit} / hectare", dimension="mass/area", rate="")
+    if (
+        number.unit == "meter" and number.value == int(number.value) and not number.parts
+    ):  # "412m kroner, from 367m"
+        millions = ((EXACT.scaleb(number.value, 6),),)
+        yield changed(number, readings=millions, kind=Kind.COUNT, unit="", dimension="", step=Decimal(10**6))
     if number.unit == "pound":
         yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
     elif number.kind is Kind.MONEY and number.unit == "GBP" and not number.parts:
@@ -98,9 +136,7 @@ def _clock(number: Number) -> Iterator[Number]:
             with_dot = minutes // 60 + (minutes % 60).scaleb(-2)
             yield changed(number, readings=((with_dot,),), kind=Kind.COUNT, step=Decimal("0.01"), parts=())
     if number.value != int(number.value):
-        seconds = EXACT.multiply(number.value, _SIXTY).to_integral_value()
-        lasts = {"kind": Kind.DURATION, "unit": "second", "dimension": "time"}
-        yield changed(number, readings=((seconds,),), parts=(), **lasts)
+        yield _length(number)
 
 
 def _shares(number: Number) -> Iterator[Number]:
@@ -116,7 +152,7 @@ def _shares(number: Number) -> Iterator[Number]:
     plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False)
     if number.kind is not Kind.PERCENT:
         percent = EXACT.multiply(share, _HUNDRED)
-        step = Decimal(2 * number.approximate)  # "about a fifth" of 20.1%, "one in eight" of 12%
+        step = Decimal(4 * number.approximate)  # "almost a third" of 31.7%, by its share of it
         yield changed(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=step)
     if number.kind is not Kind.COUNT:
         # It counts parts, so that 0.12 for 12% is no amount of money.

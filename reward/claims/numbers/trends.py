@@ -175,6 +175,7 @@ _LAST_OF_UNCHANGED = frozenset((
     *("remain", "remains", "remained", "at", "on"),
 ))  # fmt: skip
 _LAST_OF_REACHING = re.compile(r"reach(?:ing|ed)?|at|to|is|st(?:ands|ood)")
+_MOVED_TO = re.compile(r"\b(?:to|by) (?:just |about |only )?$")  # a length of time
 _THAN = re.compile(r"\b(?:more|less|fewer|higher|lower) than ")
 _COMMA_BY = re.compile(r", (?=(?:by|to) $)")  # "also rose, by 6%"
 _REACH = 64  # characters
@@ -189,8 +190,11 @@ def trend_of(text: str, number: Number) -> Trend:
         return _life_event(text, number) or _side_of_date(text, number)
     if number.kind is Kind.DURATION:
         schedule = _SCHEDULE.match(text, number.end) or _PLANNED.match(text, number.end)
-        return Trend.NONE if schedule is None else Trend.BEFORE if schedule["early"] else Trend.AFTER
-    if number.kind not in _KINDS:
+        if schedule is not None:
+            return Trend.BEFORE if schedule["early"] else Trend.AFTER
+        if not _MOVED_TO.search(text, max(0, number.start - 8), number.start):
+            return Trend.NONE
+    elif number.kind not in _KINDS:
         return Trend.NONE
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
         return Trend(level[1])
@@ -277,7 +281,8 @@ def lifespan(text: str, number: Number) -> Number:
 
 def from_to(text: str, number: Number) -> Number:
     """ "Rose from 5% to 7%" with a rise from and a rise to as its parts."""
-    is_span = number.form is Form.RANGE and number.kind in _KINDS and len(number.parts) == 2
+    may_move = number.kind in _KINDS or number.kind is Kind.DURATION
+    is_span = number.form is Form.RANGE and may_move and len(number.parts) == 2
     if not is_span or not text.startswith(("from ", "From "), number.start):
         return number
     words = _words_of_clause(text[max(0, number.start - _REACH) : number.start])

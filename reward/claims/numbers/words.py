@@ -137,9 +137,8 @@ def _with_article(run: Run) -> WordNumber | None:
     if part == "quarter":  # "a quarter more", "she pays a quarter"
         is_paid = _PAYS.search(text, max(0, run.start - 8), run.start) and _NOUN.match(text, end) is None
         is_of = is_of or bool(is_paid) or _MORE.match(text, end) is not None
-        is_of = is_of or (
-            run.word(2) == "of" and _SHARE_BEFORE.search(text, max(0, run.start - 16), run.start)
-        )
+        is_part = _SHARE_BEFORE.search(text, max(0, run.start - 16), run.start) is not None
+        is_of = is_of or (run.word(2) == "of" and is_part)
     is_amount = is_of or (part == "quarter" and is_cut)
     weak = needs_unit or (part in ("half", "quarter") and not is_amount)
     return WordNumber(value, Decimal(0), run.end(4) if needs_unit else end, weak=weak, needs_unit=needs_unit)
