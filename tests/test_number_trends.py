@@ -28,7 +28,8 @@ def refutes(document: str, answer: str) -> bool:
         ("a $27 million net profit", Trend.PROFIT),
         ("84 metres below sea level", Trend.BELOW),
         ("3% lower than last year", Trend.FALL_BY),
-        ("3% lower than theirs", Trend.NONE),  # of two that are compared either may be the subject
+        ("3% lower than theirs", Trend.LESS_THAN),
+        ("3 cm lower than theirs", Trend.NONE),  # of two that are compared either may be the subject
         ("11% above the average", Trend.ABOVE),
         ("Women make up a quarter of it.", Trend.NONE),
         ("a loss of 200 jobs", Trend.NONE),

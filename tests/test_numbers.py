@@ -62,7 +62,7 @@ def written(text: str) -> list[str]:
         ("$5, US$5, 5 dollars, USD 5, 5 USD, 5 US dollars", ["$5"] * 6),
         ("€466, EUR466, 466€, 466 EUR, £3, CHF 7, A$5", ["€466"] * 4 + ["£3", "CHF 7", "AUD 5"]),
         ("in 2019 $5 went; in 2019 USD 5 went", ["2019", "$5", "2019", "$5"]),
-        ("50 cents, 50¢, two dollars and fifty cents", ["$0.5", "$0.5", "$2.5"]),
+        ("50 cents, 50¢, two dollars and fifty cents", ["50 cents", "50 cents", "$2.5"]),
         ("the 21st, 3D, 2nd", ["21st", "3d", "2nd"]),
         ("\u5171\u670950\u4eba and \uff14\uff16\uff16, \uff15\uff05", ["50", "466", "5%"]),
         ("**466** _12_ 3*4 and a_1", ["466", "12", "3", "4", "a_1"]),

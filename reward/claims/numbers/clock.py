@@ -40,10 +40,12 @@ _UNITS = {word: value for word, value in CARDINALS.items() if value < 20}
 _TENS = {f"twenty-{word}": 20 + value for word, value in _UNITS.items() if 0 < value < 10}
 _MINUTES = {**_UNITS, **_TENS, "twenty": 20, "quarter": 15, "half": 30}
 _RACE = re.compile(r"(\d{1,2}):([0-5]\d)(\.\d{1,3})(?![\d:])")  # minutes, seconds and their parts
+_OF_NAMED = rf"{SPACE}(?:before|after){SPACE}(?:noon|midday|midnight)"
 _PAST = re.compile(
-    rf"(?:(?P<half_hour>half)|(?:a{SPACE})?quarter|(?P<minutes>five|ten|twenty(?:-five)?)(?:{SPACE}minutes)?"
+    rf"(?:(?P<half_hour>half(?:{SPACE}an{SPACE}hour(?={_OF_NAMED}))?)"
+    rf"|(?:a{SPACE})?quarter(?:{SPACE}of{SPACE}an{SPACE}hour(?={_OF_NAMED}))?|(?P<minutes>five|ten|twenty(?:-five)?)(?:{SPACE}minutes)?"
     rf"|(?P<counted>{'|'.join(sorted(_TENS | _UNITS, key=len, reverse=True))}){SPACE}minutes?)"
-    rf"{SPACE}(?P<past>past|after|to){SPACE}"
+    rf"{SPACE}(?P<past>past|after|to|before(?={SPACE}(?:noon|midday|midnight))){SPACE}"
     rf"(?:(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?![^\W_aApP]|\d)(?:{_AM_PM}|{_PART_OF_DAY})?"
     rf"|(?P<named>noon|midday|midnight)){END}",
     re.IGNORECASE,
@@ -92,16 +94,14 @@ def time_past(text: str, at: int) -> Number | None:
     hour = 12 if named is not None else _HOURS.get(lowered(match["hour"])) or int(match["hour"])
     if not 1 <= hour <= 12:
         return None
-    if match["minutes"] and match["past"].lower() != "past":
-        is_time = any(map(match.group, ("named", "half", "part", "night"))) or _AS_TIME.match(
-            text, match.end()
-        )
+    if match["minutes"] and match["past"].lower() != "past" and not match["named"]:
+        is_time = any(map(match.group, ("half", "part", "night"))) or _AS_TIME.match(text, match.end())
         if not is_time or not _AT.search(text, max(0, at - 8), at):
             return None  # "five to six people", but "at ten to nine that morning"
     if match["counted"] and match["past"].lower() == "after" and not (match["half"] or match["part"]):
         return None  # "ten minutes after two goals"
     said = (match["minutes"] or match["counted"] or match["half_hour"] or "quarter").lower()
-    shift = _MINUTES[said] * (-1 if match["past"].lower() == "to" else 1)
+    shift = _MINUTES[said.split()[0]] * (-1 if match["past"].lower() in ("to", "before") else 1)
     half = _half_day(match, hour)
     readings = _readings(hour, 0, half) if half or hour < 12 else (0, 720)
     readings = readings if named is None else (named,)

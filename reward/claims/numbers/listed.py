@@ -32,6 +32,7 @@ _RANKED_FACT = re.compile(
     r"|edition|floor|season|place|child|son|daughter|wife|husband|division|prize|spot"
     r"|position|of (?:its|their) kind)\b"
 )
+_WHOSE, _CAPITAL = re.compile(r"\b(?:his|her|its|their) $"), re.compile(r" [A-Z]")
 _MOST_OF_A_ROW = 6  # "A fourth guest", "Sixth, wait."
 _ITEM = re.compile(r"^\s*(?:[-*\u2022]|\d{1,2}[.)]|[a-z][.)])\s", re.MULTILINE)
 _LAST_ITEM = re.compile(r",?\s(?:and|or|&)\s")
@@ -66,6 +67,8 @@ def may_be_known(number: Number, response: str) -> bool:
     if number.kind is Kind.ORDINAL:
         if _RANKED_FACT.match(response, number.end):
             return False
+        if number.value > 1 and _WHOSE.search(before) and _CAPITAL.match(response, number.end):
+            return False  # "her third Golden Quill"
         most = _MOST_OF_A_ROW if _NEXT_OF_A_ROW.search(before) else _EVERY_ANSWER_RANKS
         return number.value <= most
     if number.value <= _MOST_KNOWN and _KNOWN.search(before):

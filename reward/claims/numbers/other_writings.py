@@ -108,11 +108,9 @@ def _units(number: Number) -> Iterator[Number]:
     """3.4 t/ha, pounds of mass or money, and half a gigabyte of 512 MB."""
     if number.rate == "hectare" and number.dimension == "mass":
         yield changed(number, unit=f"{number.unit} / hectare", dimension="mass/area", rate="")
-    if (
-        number.unit == "meter" and number.value == int(number.value) and not number.parts
-    ):  # "412m kroner, from 367m"
-        millions = ((EXACT.scaleb(number.value, 6),),)
-        yield changed(number, readings=millions, kind=Kind.COUNT, unit="", dimension="", step=Decimal(10**6))
+    if number.unit == "meter" and not number.parts:  # "412m kroner, up from 367m", "4.3m litres"
+        millions, step = ((EXACT.scaleb(number.value, 6),),), number.step.scaleb(6)
+        yield changed(number, readings=millions, kind=Kind.COUNT, unit="", dimension="", step=step)
     if number.unit == "pound":
         yield changed(number, kind=Kind.MONEY, unit="GBP", dimension="", parts=())
     elif number.kind is Kind.MONEY and number.unit == "GBP" and not number.parts:

@@ -24,8 +24,9 @@ _DIGITS_OR_WORD = re.compile(rf"[0-9]+|[{''.join(VULGAR)}]|[^\W\d_{''.join(VULGA
 _FROM_WORD = re.compile(
     rf"""
     {BEGIN} (?: (?P<time>noon|midday|midnight){END}
-      | (?P<past>(?:half|(?:a[ ])?quarter|five|ten|twenty(?:-five)?|[a-z]+(?:-[a-z]+)?[ ]minutes?)
-          (?=[ ](?:past|to|after)[ ]))
+      | (?P<past>(?:half(?:[ ]an[ ]hour)?|(?:a[ ])?quarter(?:[ ]of[ ]an[ ]hour)?
+          |five|ten|twenty(?:-five)?|[a-z]+(?:-[a-z]+)?[ ]minutes?)
+          (?=[ ](?:past|to|after|before[ ](?:noon|mid))[ ]?))
       | (?P<article>an?)(?=[ ](?:{either(TABLES["english"]["one_of"].split())}){END})
       | (?P<war>{WAR}) | (?P<about>{ABOUT}) | (?P<decade>{DECADES}) | {STARTS}
       | (?P<multiple>{either(MULTIPLES)}{END}) | (?P<joined>{either(JOINED)}{END})

@@ -104,7 +104,7 @@ _TO_LEVEL = re.compile(
 _NO_SIDE = (" than", " of", " the", " a ")  # behind "lower": of two that are compared, or the lower part
 _PLANNED = re.compile(
     r" (?:(?P<early>earlier|sooner)|later) than (?:usual|normal|average|planned|scheduled|expected|last year"
-    r"|in (?:an? )?(?:average|normal|typical|previous|most) |an? (?:average|normal|typical) )"
+    r"|in (?:\d{4}\b|(?:an? )?(?:average|normal|typical|previous|most) )|an? (?:average|normal|typical) )"
 )
 _NOT_BEFORE = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,3} before $", re.IGNORECASE)
 _AT_LEAST_UNTIL = re.compile(

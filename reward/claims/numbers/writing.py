@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from reward.claims.numbers.clock import MINUTES_A_DAY
 from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.reading import OPEN_CENTS
 from reward.claims.numbers.units import money_as, written_as
 
 _BOUNDS = {Form.AT_LEAST: "≥", Form.MORE_THAN: ">", Form.AT_MOST: "≤", Form.LESS_THAN: "<"}
@@ -48,6 +49,8 @@ def _written(number: Number, values: tuple[Decimal, ...]) -> str:
     if kind is Kind.RATIO:
         return _ratio(values)
     if kind is Kind.MONEY:
+        if number.unit == OPEN_CENTS:
+            return f"{_plain(100 * values[0])} cents"
         return money_as(number.unit, text)
     if kind in (Kind.QUANTITY, Kind.DURATION):
         return f"{text} {written_as(number.unit, singular=values[0] == 1)}"
