@@ -7,8 +7,10 @@ between them, and in the lease.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 from orchestration.registry.chain import Action, Chain
 from orchestration.registry.store import Registry
@@ -81,18 +83,23 @@ def kill_and_go_on(servers: Servers, kept: Kept, name: str) -> None:
     store = servers.store(bucket, make=True)
     kept.restore()
     job = kept.job(model, **_big_rows(kept, name))
-    proxy = servers.s3 if name in S3_POINTS else servers.mlflow
-    proxy.faults = [replace(POINTS[name])]
-    killed = Retraining(job, servers.env(bucket))
+    kill_at(servers, POINTS[name], job, servers.env(bucket), on_s3=name in S3_POINTS)
+    said = Retraining(job, servers.env(bucket)).end()
+    assert f"{model} version 1 is the champion" in said
+    assert_as_if_never_killed(servers, kept, store, model, same_rows=not _has_parts(name))
+
+
+def kill_at(servers: Servers, point: Fault, job: Path, env: Mapping[str, str], *, on_s3: bool) -> None:
+    """Starts a retraining, and kills all its processes at a request."""
+    proxy = servers.s3 if on_s3 else servers.mlflow
+    proxy.faults = [replace(point)]
+    killed = Retraining(job, env)
     try:
-        assert proxy.held.wait(600), name
+        assert proxy.held.wait(600), point
         assert killed.process.poll() is None
     finally:
         killed.kill()
         servers.calm()
-    said = Retraining(job, servers.env(bucket)).end()
-    assert f"{model} version 1 is the champion" in said
-    assert_as_if_never_killed(servers, kept, store, model, same_rows=not _has_parts(name))
 
 
 def assert_as_if_never_killed(
@@ -111,10 +118,11 @@ def assert_as_if_never_killed(
     outputs = outputs_of(store, found)
     compared = set(kept.outputs) - (set() if same_rows else {"rows", "lineage"})
     assert {name: outputs[name] for name in compared} == {name: kept.outputs[name] for name in compared}
-    _assert_gc_finds_the_rest(store, registry)
+    assert_gc_finds_the_rest(store, registry)
 
 
-def _assert_gc_finds_the_rest(store: ArtifactStore, registry: Registry) -> None:
+def assert_gc_finds_the_rest(store: ArtifactStore, registry: Registry) -> None:
+    """What a kill left in the store is found as garbage and removed; all else is undamaged."""
     referred = references(registry, store)
     remove(store, find_garbage(store, references=referred, grace=ALL_AGES), grace=ALL_AGES)
     left = find_garbage(store, references=referred, grace=ALL_AGES)

@@ -194,7 +194,6 @@ class Kept:
 
     servers: Servers
     folder: Path
-    overrides: tuple[str, ...]
     outputs: dict[str, str]  # by name: digests of what the stages made
 
     @property
@@ -214,13 +213,13 @@ class Kept:
 
     def job(self, model: str, **changes: Any) -> Path:
         """The same job for another model, whose registry knows nothing yet."""
-        return write_small_job(self.folder, model=model, overrides=self.overrides, smoke=False, **changes)
+        return write_small_job(self.folder, model=model, smoke=False, **changes)
 
 
-def keep(servers: Servers, folder: Path, store: ArtifactStore, *, overrides: Sequence[str] = ()) -> Kept:
+def keep(servers: Servers, folder: Path, store: ArtifactStore) -> Kept:
     """Saves what is costly of the retraining that was finished last."""
     last = Ledger(servers.registry).retrainings("small")[0]
-    kept = Kept(servers, folder, tuple(overrides), outputs_of(store, last))
+    kept = Kept(servers, folder, outputs_of(store, last))
     work = folder / "work"
     for costly in ("train-*/run", "evaluate-*/evaluation", "evaluate-*/evaluation-logs"):
         for found in (work / "small").glob(costly):

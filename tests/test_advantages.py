@@ -1,13 +1,14 @@
 """Group baselines by prompt and role, held against hand-made numbers and against OpenRLHF's own."""
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
 from pipeline.settings.ppo import AdvantageEstimator, PpoSettings
-from pipeline.training.advantages import against_group
+from pipeline.training.advantages import against_group, stacked, unstacked
 from reward.types import Role
 from tests.experience_rows import Maker, answer, rows_of, trained
 
@@ -24,6 +25,20 @@ def test_masked_rows_are_in_no_groups_baseline() -> None:
     scored = torch.tensor([1, 1, 1, 1, 0, 1, 0, 0, 1]).bool()
     shaped = against_group(rewards, scored, estimator=RLOO, group_size=3)
     assert shaped.tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_rows_of_all_micro_batches_together_have_the_advantages_of_each() -> None:
+    shapes = [(2, 7), (1, 3), (3, 11), (1, 1)]
+    draw = torch.Generator().manual_seed(0)
+    values, rewards = ([torch.randn(shape, generator=draw) for shape in shapes] for _ in range(2))
+    masks = [(torch.rand(shape, generator=draw) > 0.3).float() for shape in shapes]
+    gae = partial(RemoteExperienceMaker.get_advantages_and_returns, None, gamma=0.9, lambd=0.8)
+    apart = list(map(gae, values, rewards, masks))
+    together = gae(stacked(values), stacked(rewards), stacked(masks))
+    parts = zip(*(unstacked(found, [one.shape for one in values]) for found in together), strict=True)
+    for (advantages, returns), (mine, my_returns) in zip(apart, parts, strict=True):
+        assert torch.equal(advantages, mine) and torch.equal(returns, my_returns)
+        assert mine.untyped_storage().nbytes() == mine.nbytes  # no slice that carries all rows
 
 
 def ppo_of(estimator: AdvantageEstimator) -> PpoSettings:

@@ -6,8 +6,11 @@ audit would raise the baseline of its group. Here such rows are in no mean, no d
 them the figures are OpenRLHF's own (`tests/test_advantages.py` holds one against the other).
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from pipeline.settings.ppo import AdvantageEstimator
 
@@ -57,6 +60,19 @@ def spared(advantages: Tensor, values: Tensor, mask: Tensor) -> Tensor:
     num = (values > 0).sum(-1).clamp(min=1)
     balance = (-advantages * mask.sum(-1) / num).clamp(min=0)  # with it the turn's tokens add up to 0
     return values.minimum(balance.unsqueeze(-1))
+
+
+def stacked(batches: Sequence[Tensor]) -> Tensor:
+    """Returns (B, A) of several micro-batches as one of all their rows, padded with 0 on the right."""
+    longest = max(batch.shape[-1] for batch in batches)
+    return torch.cat([pad(batch, (0, longest - batch.shape[-1])) for batch in batches])
+
+
+def unstacked(rows: Tensor, shapes: Sequence[torch.Size]) -> list[Tensor]:
+    """Returns the rows of each micro-batch, without the padding: the reverse of `stacked`."""
+    parts = torch.split(rows, [num_rows for num_rows, _ in shapes])
+    # A slice would carry all rows with it to another process.
+    return [part[:, :length].clone() for part, (_, length) in zip(parts, shapes, strict=True)]
 
 
 def whitening(

@@ -37,7 +37,7 @@ from pipeline.record.metrics import Stopwatch, rollout_metrics
 from pipeline.record.rollout_record import RolloutRecord
 from pipeline.record.rollout_rows import TrainedAnswer, answer_turns
 from pipeline.settings.ppo import AdvantageEstimator, PpoSettings
-from pipeline.training.advantages import against_group, spared, whitening
+from pipeline.training.advantages import against_group, spared, stacked, unstacked, whitening
 from pipeline.training.answer_rows import role_row, solver_row, turn_row
 from pipeline.training.credit import token_credit
 from pipeline.training.micro_batches import (
@@ -193,8 +193,7 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
     ) -> list[Experience]:
         """As OpenRLHF's, for the rows of one role, with masked rows left out of every statistic."""
         rewards, credit = self._shaped_rewards(experiences), self._credit(experiences, role)
-        for experience, reward, values in zip(experiences, rewards, credit, strict=True):
-            self._spread(experience, reward, values)
+        self._spread(experiences, rewards, credit)
         advantages = [experience.advantages for experience in experiences]
         masks = [experience.action_mask for experience in experiences]
         mean, scale = whitening(
@@ -247,27 +246,40 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         return list(values)
 
     def _spread(
-        self, experience: Experience, reward: torch.Tensor, values: torch.Tensor | None = None
+        self, experiences: list[Experience], rewards: list[torch.Tensor], credit: list[torch.Tensor | None]
     ) -> None:
-        """Puts the reward on the last token and the KL penalty on each; fills returns and advantages."""
-        rewards = compute_reward(
-            reward,
-            self.kl_ctl.value,
-            experience.kl,
-            action_mask=experience.action_mask,
-            reward_clip_range=self.args.reward.clip_range,
-        )  # (B, A)
-        if self.ppo.estimator is AdvantageEstimator.GAE:
-            experience.advantages, experience.returns = self.get_advantages_and_returns(
-                experience.values, rewards, experience.action_mask, self.ppo.gamma, self.ppo.lambd
+        """Puts a reward on the last token and the KL penalty on each; fills returns and advantages."""
+        by_token = [
+            compute_reward(
+                reward,
+                self.kl_ctl.value,
+                experience.kl,
+                action_mask=experience.action_mask,
+                reward_clip_range=self.args.reward.clip_range,
             )
+            for experience, reward in zip(experiences, rewards, strict=True)
+        ]  # (B, A) each
+        # OpenRLHF goes through the tokens one by one, so all rows of a step go through it together.
+        sizes = [rows.shape for rows in by_token]
+        masks = stacked([experience.action_mask for experience in experiences])
+        if self.ppo.estimator is AdvantageEstimator.GAE:
+            values = stacked([experience.values for experience in experiences])
+            both = self.get_advantages_and_returns(
+                values, stacked(by_token), masks, self.ppo.gamma, self.ppo.lambd
+            )
+            advantages, returns = (unstacked(found, sizes) for found in both)
         else:
-            experience.returns = self.get_cumulative_returns(rewards, experience.action_mask, self.ppo.gamma)
-            if values is not None:
-                experience.returns += spared(reward, values, experience.action_mask)
-            experience.advantages = experience.returns.clone()
-        experience.info["return"] = (rewards * experience.action_mask).sum(dim=-1)
-        experience.kl = None
+            advantages = returns = unstacked(
+                self.get_cumulative_returns(stacked(by_token), masks, self.ppo.gamma), sizes
+            )
+        for place, experience in enumerate(experiences):
+            experience.advantages, experience.returns = advantages[place], returns[place]
+            if self.ppo.estimator is not AdvantageEstimator.GAE:
+                if (spread := credit[place]) is not None:
+                    experience.returns += spared(rewards[place], spread, experience.action_mask)
+                experience.advantages = experience.returns.clone()
+            experience.info["return"] = (by_token[place] * experience.action_mask).sum(dim=-1)
+            experience.kl = None
 
 
 def sync_metrics(metrics: Mapping[str, float], *, max_gap: float) -> dict[str, float]:
