@@ -20,14 +20,13 @@ from orchestration.retrain.ledger import Ledger
 from orchestration.retrain.records import Ending, RetrainingState, Stage, StageState
 from pipeline.artifacts.upkeep import find_damage
 from pipeline.lineage.publish import read_lineage
-from tests.fault_proxy import Fault
-from tests.retrain_kills import HOLD, MANIFEST, assert_gc_finds_the_rest, kill_at
+from tests.retrain_kills import POINTS, assert_gc_finds_the_rest, kill_at
 from tests.retrain_process import MARCH, Retraining, servers, write_small_job
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000), pytest.mark.training]
 MODEL, SPOILT = "small-solver", ["ppo.actor.lr=0.003", "cluster.cpu_dtype=float32"]
-# The manifest of the rows is already there. The other points are in test_retrain_kills.py.
-WEIGHTS_STORED = Fault(MANIFEST, HOLD)
+# The other points are in test_retrain_kills.py.
+WEIGHTS_STORED = POINTS["train: between weights and their manifest"]
 GATES = {
     "weights",
     "yardstick",
@@ -83,10 +82,13 @@ def test_mlflow_shows_every_stage_of_both(place: SimpleNamespace) -> None:
     second, first = Ledger(place.registry).retrainings("small")
     assert (first.state, first.outcome, first.version) == (RetrainingState.DONE, Ending.PROMOTED, "1")
     assert (second.state, second.outcome, second.version) == (RetrainingState.DONE, Ending.PROMOTED, "2")
+    # What the second one paid since its last sign of life went with the kill.
+    spent = {one.stage: one.spent for one in first.stages}
+    assert spent[Stage.TRAIN].tokens > 0 and spent[Stage.EVALUATE].tokens > 0
     states = {one.stage: one for one in second.stages}
     assert {one.state for one in states.values()} == {StageState.DONE}
     assert states[Stage.EVALUATE_CHAMPION].reused, "the champion was evaluated as a candidate"
-    assert states[Stage.TRAIN].spent.tokens > 0 and states[Stage.EVALUATE].spent.tokens > 0
+    assert states[Stage.EVALUATE].spent.tokens > 0
     attempts = {one.stage: one.attempts for one in states.values() if not one.reused}
     assert attempts.pop(Stage.TRAIN) == 2 and set(attempts.values()) == {1}
 
