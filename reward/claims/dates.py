@@ -55,9 +55,8 @@ _MOST_DAYS = 64  # that are looked at
 _MORE_WORDS = 1  # of a sentence, so that chance decides nothing
 _END_OF_REACH = 20  # characters
 _LEAP_YEAR = 2000  # of a date without its year
-_WORKING, _FREE = (tuple(map(Decimal, days)) for days in ((1, 5), (6, 7)))
+_WEEKS = _WORKING, _FREE, _ALL = [tuple(map(Decimal, days)) for days in ((1, 5), (6, 7), (1, 7))]
 _NOT = re.compile(r"\b(?:not?|never|except|excluding|excludes?)\b|n['\u2019]t\b", re.IGNORECASE)
-_WEEKS = [tuple(map(Decimal, days)) for days in ((1, 5), (6, 7), (1, 7))]
 _COUNTED = re.compile(rf"[ \u00a0](?!was\b|is\b|has\b|as\b|its\b|this\b)[a-z]+s{END}")  # "1743 rooms"
 
 

@@ -46,7 +46,7 @@ _WIN = re.compile(
     r"\b(?:third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+th) (?:win|victory|title|goal)\b"
 )
 _MOST_DAYS = 31
-_THE_NTH = re.compile(r"\bthe \d{1,2}(?:st|nd|rd|th)(?=[.,;:)]|$| (?:and|but|to|at|in)\b)")
+_THE_NTH = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)(?=[.,;:)]|$| (?:and|but|to|at|in)\b)")
 _WHOLE_DATE = 3  # year, month and day
 _SIDES = 2  # of a ratio
 _THE_DAY = re.compile(r"\bthe $", re.IGNORECASE)
@@ -190,7 +190,9 @@ class NumberLookup:
     def _find_nth(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """ "The 14th" of a month that a sentence has named before."""
         is_day = claimed.kind is Kind.ORDINAL and not claimed.counts and claimed.value <= _MOST_DAYS
-        if not is_day or context is None or not _THE_NTH.search(context()):
+        if not is_day or context is None:
+            return None
+        if all(int(said) != claimed.value for said in _THE_NTH.findall(context())):
             return None
         for document, index in self.texts:
             if (date := next(index.dates(day=claimed.value), None)) is not None:

@@ -14,7 +14,6 @@ from reward.claims.numbers.trends import in_other_sign
 
 _HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
 _HALF_DAY = 720  # minutes
-_MOST_MULTIPLE = 2
 _MOST_FEW = 12  # so many times may be a multiple of anything
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _TEN = 10
@@ -31,6 +30,7 @@ _EVERY = re.compile(
     rf"\bevery (?P<nth>{'|'.join(_PARTS)}) (?:(?P<unit>{_UNITS_OF_TIME})\b|(?P<day>[A-Z]\w+day)\b"
     r"|(?!time|minute|floor)[a-z]{3,})"
 )
+_WIN = re.compile(r" (?:win|victory|title|goal)\b")
 _BINARY = Decimal(1024)
 _BYTES = {  # the unit in which a number of bytes is written otherwise, and whether that one is smaller
     "gigabyte": ("megabyte", True),
@@ -59,6 +59,10 @@ def other_readings(text: str, numbers: Iterable[Number]) -> Iterator[Number]:
     for one in numbers:
         if one.kind is Kind.TIME and one.value != int(one.value):
             yield _length(one)
+        elif one.kind is Kind.ORDINAL and _WIN.match(
+            text, one.end
+        ):  # who took an eighth title has won 8 times
+            yield changed(one, kind=Kind.QUANTITY, unit="times", dimension="multiple")
     for match in _EVERY.finditer(text):
         many, start, end = Decimal(_PARTS[match["nth"]]), *match.span()
         if unit := match["unit"] or (match["day"] and "week"):
@@ -86,8 +90,6 @@ def _times(number: Number) -> Iterator[Number]:
         yield changed(number, readings=every, kind=Kind.DURATION, unit=unit, dimension="time", rate="")
     if number.form is Form.EXACT and not number.rate and number.value > _TEN:
         yield changed(number, kind=Kind.COUNT, unit="", dimension="", counts=True)
-    if number.form is Form.EXACT and not number.rate and number.value > _MOST_MULTIPLE:
-        yield changed(number, kind=Kind.ORDINAL, unit="", dimension="")  # "won nine times": the ninth win
 
 
 def _versions(number: Number) -> Iterator[Number]:
@@ -108,7 +110,8 @@ def _units(number: Number) -> Iterator[Number]:
     """3.4 t/ha, pounds of mass or money, and half a gigabyte of 512 MB."""
     if number.rate == "hectare" and number.dimension == "mass":
         yield changed(number, unit=f"{number.unit} / hectare", dimension="mass/area", rate="")
-    if number.unit == "meter" and not number.parts:  # "412m kroner, up from 367m", "4.3m litres"
+    # "412m kroner, up from 367m", "4.3m litres"; not "4.3 m" or "4.3 metres"
+    if number.unit == "meter" and number.end - number.start == len(f"{number.value}m"):
         millions, step = ((EXACT.scaleb(number.value, 6),),), number.step.scaleb(6)
         yield changed(number, readings=millions, kind=Kind.COUNT, unit="", dimension="", step=step)
     if number.unit == "pound":
