@@ -24,10 +24,10 @@ from reward.claims.numbers.dates import as_year
 from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons, part_of_months
 from reward.claims.numbers.index import index_numbers
 from reward.claims.numbers.kind import Numbers
-from reward.claims.numbers.lookup import NumberLookup
+from reward.claims.numbers.lookup import NumberLookup, is_of_sentence
 from reward.claims.numbers.model import changed
 from reward.claims.numbers.questions import gives_away
-from reward.claims.numbers.trends import are_opposed
+from reward.claims.numbers.trends import Trend, are_opposed
 from reward.claims.numbers.vocabulary import END
 from reward.claims.text import Spans, content_words, sentence_span
 from reward.types import Document
@@ -46,6 +46,8 @@ _BESIDE = re.compile(
     r"|the (?:next|following) (?:day|morning|evening|afternoon|night)|(?:a|the) day later)\b",
     re.IGNORECASE,
 )
+_SIDES = (Trend.BEFORE, Trend.AFTER)
+_MOST_YEARS, _MOST_MONTHS = 20, 2  # that a date lies before a bound it is told by
 _DAYS_AND_YEARS = (Kind.DATE, Kind.YEAR)
 _BESIDE_REACH = 200  # characters
 _ENDS_OF_YEARS = ((Decimal(12), Decimal(0)), (Decimal(12), Decimal(31)))
@@ -131,6 +133,12 @@ class DateLookup(NumberLookup):
             return place
         if is_era(claimed):
             return self._find_bare_year(claimed)
+        if (
+            claimed.trend in _SIDES
+            and context is not None
+            and (place := self._find_on_side(claimed, context()))
+        ):
+            return place
         if claimed.form is not Form.EXACT:
             return None
         found = self._find_named(claimed) or self._find_months(claimed, context)
@@ -278,6 +286,26 @@ class DateLookup(NumberLookup):
                     found.setdefault(key, {}).setdefault(year, Place(named[-1], document))
         return found
 
+    def _find_on_side(self, claimed: Number, said: str) -> Place[Number] | None:
+        """A date shortly before, or after, the claimed one, of which a sentence with the same words speaks.
+
+        "Before 1900" of what was completed in 1887, where the documents name no other bound.
+        """
+        word, side = ("before", 1) if claimed.trend == Trend.BEFORE else ("after", -1)
+        entries = (one for _, index in self.texts for one in index.by_value.get(claimed.value, ()))
+        is_known = any(one.number.readings == claimed.readings for one in entries)
+        if is_known or not re.search(rf"\b{word} (?:\w+ ){{0,2}}{claimed.value}\b", said):
+            return None  # "until 2026", or a bound that the documents have
+        for document, index in self.texts:
+            for number in islice(index.numbers, _MOST_DAYS):
+                is_date = number.kind in _DAYS_AND_YEARS and number.form is Form.EXACT and not number.trend
+                if not is_date or not _is_shortly_before(number, claimed, side):
+                    continue
+                place = Place(number, document)
+                if is_of_sentence(said, place):
+                    return place
+        return None
+
     def _find_named(self, claimed: Number) -> Place[Number] | None:
         """A holiday of the claimed date, or a season without its year, which is elsewhere."""
         year = claimed.value
@@ -372,6 +400,19 @@ def _is_one_weekend(days: Number) -> bool:
 
 def _is_lone_month(number: Number) -> bool:
     return number.kind is Kind.DATE and number.form is Form.EXACT and not any(number.values[::2])
+
+
+def _is_shortly_before(number: Number, bound: Number, side: int) -> bool:
+    """Whether a date is before another one (side 1) or after it (-1), by no more than a reader minds."""
+    year, month, day = (*map(int, number.values), 0, 0)[:3]
+    its_year, its_month, its_day = (*map(int, bound.values), 0, 0)[:3]
+    if not (year and its_year) or (its_month and not month):
+        return False
+    if not its_month:
+        return 0 < side * (its_year - year) <= _MOST_YEARS
+    months = side * (12 * (its_year - year) + its_month - month)
+    is_earlier_day = months == 0 and bool(day and its_day) and side * (its_day - day) > 0
+    return 0 < months <= _MOST_MONTHS or is_earlier_day
 
 
 def _weekday_of(number: Number) -> Decimal | None:

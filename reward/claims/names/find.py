@@ -31,7 +31,10 @@ from reward.claims.text import Spans
 _PARTICLES = (
     "of the|of|de la|de los|de|du|des|la|le|del|della|di|da|do|dos|van der|van den|van|von|der|den|ten"
 )
-_LINK = re.compile(rf"(?: (?:{_PARTICLES}|al|bin|ibn) |-|\u2010|\u2011| ?& |(?<=\.) ?)")
+_OF_PLACES = "upon|under|on|by|next|am|an der|sur|sous|le|la|les|de|du|en|in|super"  # "Stratford-upon-Avon"
+_LINK = re.compile(
+    rf"(?: (?:{_PARTICLES}|al|bin|ibn|upon|am|sur) |-(?:{_OF_PLACES}|the)-|-|\u2010|\u2011| ?& |(?<=\.) ?)"
+)
 _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
 _NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
 _UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or|zero) ?$", re.I)
@@ -108,6 +111,8 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     if _AMOUNT.match(text, part.start):
         return False
     gap = text[before.end : part.start]
+    if gap == ", ":
+        return (before.low, part.low) == ("washington", "dc")
     if "\n" in gap or (before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s"))):
         return False
     if gap == " ":  # "J.R.R. Tolkien", but not "in the U.S. Then"

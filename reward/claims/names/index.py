@@ -37,6 +37,7 @@ _CAPITAL_PHRASES = frozenset(TABLES["capital_phrases"].strip().splitlines())
 _COMMAS = (", ", '", "')
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
+_MOST_INITIALS = 3
 _MOST_SHARING = 6  # people with one surname
 _WHERE = 2  # the fields of a name that say where it is come first
 _QUOTE_ENDS = ('" ', "\u201d ", "' ", "\u2019 ")  # of a nickname
@@ -99,6 +100,8 @@ class Index(Text):
             joined = self.places.get("".join(name.tokens), ())
             found = {(place, place + 1) for place in joined[:MOST_PLACES]}
             found = found or set(_sharing(self, name)) or set(_called(self, name))
+            if not found and (other := _initials_joined(name)):
+                found = self._in_any_order(other)
         return found
 
     def _is_name(self, place: int, name: Name) -> bool:
@@ -117,6 +120,8 @@ class Index(Text):
             (word,) = name.tokens
             return {(at, at + 1) for at in places[word][:MOST_PLACES] if not self._is_other(at, word)}
         inside = _ALWAYS_INSIDE.union(_MAYBE_INSIDE.intersection(name.text.lower().split()))
+        if "&" in name.text:
+            inside |= {"and"}
         if name.tokens[-1] in _RULERS:
             inside |= {"the"}  # "Henry VIII" is "Henry the Eighth"
         ranges = (self._in_order(words, linked, places, inside) for words, linked in _orders(name))
@@ -226,6 +231,23 @@ class Index(Text):
 
 
 index_names = functools.lru_cache(maxsize=256)(Index)  # kept for the next response to a text
+
+
+def _initials_joined(name: Name) -> Name | None:
+    """A name with its initials in the other writing: "J. R. R. Tolkien" and "JRR Tolkien"."""
+    num = next((i for i, word in enumerate(name.tokens) if len(word) > 1), 0)
+    if num > 1:
+        return name._replace(tokens=("".join(name.tokens[:num]), *name.tokens[num:]))
+    first, *rest = name.tokens
+    letters = name.text.split()[0]
+    if (
+        not rest
+        or not letters.isupper()
+        or not 2 <= len(letters) <= _MOST_INITIALS
+        or letters.lower() != first
+    ):
+        return None
+    return name._replace(tokens=(*first, *rest))
 
 
 def _sharing(text: Text, name: Name) -> Iterator[Range]:

@@ -106,6 +106,13 @@ def _alike() -> dict[str, frozenset[str]]:
 
 
 RULERS = {word: group[-1] for group in groups("short") if group[1][:1].isdigit() for word in group[:-1]}
+# The usual Roman numerals of names: "xi" is "11".
+ROMAN = {
+    tens + units: str(10 * ten + unit)
+    for ten, tens in enumerate(("", "x", "xx", "xxx"))
+    for unit, units in enumerate(("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"))
+    if tens + units not in ("", "i", "v", "x")
+}
 EXONYMS = {other: name for name, *others in groups("exonyms") for other in others}  # "wien" to "vienna"
 LIKE = _alike()  # "bill" to itself, "william" and "will"
 # Of inflected forms, and what they stand for: "cities" are made of "city".

@@ -8,7 +8,7 @@ from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.lexicon import COUNTRIES, GIVEN_NAMES, KINDS, OF_HEADS, PREFIXES, is_common, stem
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.places import differ, place_behind
-from reward.claims.names.roles import allows
+from reward.claims.names.roles import allows, is_other_courtesy
 from reward.types import Document
 
 _REACH = 20  # words around a place that are held against the context
@@ -38,6 +38,8 @@ class NameLookup:
         place 0 to 0 in the text.
         """
         if claimed.roles and not allows(claimed, self._indexes):
+            return None
+        if claimed.courtesy and is_other_courtesy(claimed, self._indexes):
             return None
         found = self._find(claimed, context)
         if found is None and len(claimed.tokens) > 1 and not claimed.title:

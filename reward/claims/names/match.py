@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterator
 
 from reward.claims.names import lexicon
-from reward.claims.names.lexicon import is_acronym, is_common, transcribed
+from reward.claims.names.lexicon import fold, is_acronym, is_common, transcribed
 from reward.claims.names.model import Name, singulars, tokens_of
 from reward.claims.names.places import differ
 from reward.claims.names.titles import title_words
 
+_SHORT_OF_PLACE = re.compile(r"([A-Z][^\W\d_]+)[ -](?:upon|on|am|an der|sur|ob der)[ -](?=[A-Z])")
 _FAMILY_FIRST = re.compile(r"\w+ \w+-[a-z]\w*")  # "Kim Jong-un"
 _NO_PERSONS = lexicon.KINDS | lexicon.PREFIXES | lexicon.COUNTRIES
 _MOST_PERSON = 4  # words of a person's name
@@ -24,7 +25,9 @@ def key(name: Name) -> Key:
     """What tells whether two answers are one: "University of Oslo" and "Oslo University" have one key."""
     words = name.tokens
     if len(words) > 1 and name.inverted and words[0] in lexicon.OF_HEADS:
-        words = (*words[1:], words[0])
+        before, _, _ = name.text.partition(" of ")  # "University Hospital of Ghent"
+        num_before = min(len(before.split()), len(words) - 1)
+        words = (*words[num_before:], *words[:num_before])
     return words, name.place, name.roles
 
 
@@ -44,8 +47,10 @@ def says(answer: Name, asked: Name) -> bool:
         return False
     if asked.title and title_words(tokens_of(answer.text)) == asked.tokens:
         return True
-    if _is_other_role(answer, asked):
+    if _is_other_role(answer, asked) or {answer.courtesy, asked.courtesy} == {"mr", "mrs"}:
         return False
+    if len(asked.tokens) == 1 and (short := _SHORT_OF_PLACE.match(answer.text)):
+        return fold(short[1]) == asked.tokens[0]  # "Newcastle" for "Newcastle upon Tyne"
     given, wanted = key(answer)[0], key(asked)[0]
     if wanted[-1] in lexicon.SUFFIXES and given[-1] not in lexicon.SUFFIXES:
         wanted = wanted[:-1] or wanted  # "Jr." can be left out, and not added
@@ -104,6 +109,8 @@ def _is_family(answer: Name, asked: Name) -> bool:
 def alike(a: str, b: str) -> bool:
     """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA"."""
     states = lexicon.STATES
+    if (a.isdigit() or b.isdigit()) and a != b:
+        return lexicon.ROMAN.get(a, a) == lexicon.ROMAN.get(b, b)  # "Apollo XI"
     return a == b or b in lexicon.LIKE.get(a, ()) or states.get(a) == (b,) or states.get(b) == (a,)
 
 

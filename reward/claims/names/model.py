@@ -26,6 +26,7 @@ class Name(NamedTuple):
     roles: frozenset[str] = frozenset()  # what the bearer is: "Senator Brown"
     family: bool = False  # "the Hartleys", "the Hartley family"
     title: bool = False  # a title in quotation marks, of common words, too
+    courtesy: str = ""  # "mr" or "mrs"
 
     @property
     def atoms(self) -> tuple[Name, ...]:
@@ -84,6 +85,7 @@ class Tokens:
         return others
 
 
+COURTESIES = {"mr": "mr", "mrs": "mrs", "ms": "mrs", "miss": "mrs"}
 ROLES = {word: role for role, *others in groups("roles") for word in (role, *others)}
 _new = tuple.__new__  # half the time of a named tuple's own constructor
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -149,7 +151,8 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
     end = start + len(written)
     if written.isalnum() and (word := canonical(written)) not in lexicon.PHRASES:  # most names are one word
         family = _is_family(text, start, end)
-        return _new(Name, (start, end, written, (word,), False, (), _roles((), (), said), family, False))
+        roles, courtesy = _roles((), (), said), _courtesy(said)
+        return _new(Name, (start, end, written, (word,), False, (), roles, family, False, courtesy))
     tokens = tokens_of(text, start, end)
     words = tuple(token.word for token in tokens)
     of_a_place = len(words) > 1 and words[1] in lexicon.KINDS  # "King Street"
@@ -157,7 +160,12 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
         token.word
         for i, token in enumerate(tokens)
         if (i == 0 and of_a_place and token.word in lexicon.TITLES)
-        or _tells(token, first=i == 0, linked=i > 0 and tokens[i - 1].word in lexicon.LINKS)
+        or _tells(
+            token,
+            first=i == 0,
+            last=0 < i == len(tokens) - 1,
+            linked=i > 0 and tokens[i - 1].word in lexicon.LINKS,
+        )
     )
     kept = kept or words
     if len(kept) > 1 and kept[-1] in lexicon.LEGAL_FORMS:
@@ -166,7 +174,8 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
     if kept[-1] in lexicon.RULERS and " the " in written:  # "Henry the Eighth" is Henry VIII
         kept = (*kept[:-1], lexicon.RULERS[kept[-1]])
     family = len(kept) == 1 and _is_family(text, start, end)
-    return Name(start, end, written, kept, inverted, (), _roles(words, kept, said), family)
+    roles, courtesy = _roles(words, kept, said), _courtesy((*said, *words[:-1]))
+    return Name(start, end, written, kept, inverted, (), roles, family, courtesy=courtesy)
 
 
 def _roles(words: tuple[str, ...], kept: tuple[str, ...], said: Sequence[str]) -> frozenset[str]:
@@ -174,6 +183,12 @@ def _roles(words: tuple[str, ...], kept: tuple[str, ...], said: Sequence[str]) -
     if len(words) > len(kept) and words[-1] not in lexicon.TITLES:
         said = (*said, *words)
     return frozenset([ROLES[word] for word in said if word in ROLES])
+
+
+def _courtesy(said: Sequence[str]) -> str:
+    """The Mr or Mrs of a name; neither where both are said."""
+    found = {COURTESIES[word] for word in said if word in COURTESIES}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _is_family(text: str, start: int, end: int) -> bool:
@@ -190,12 +205,14 @@ def singulars(name: Name) -> tuple[str, ...]:
     return (*short, f"{word}s", f"{word}es")
 
 
-def _tells(token: Token, *, first: bool, linked: bool) -> bool:
+def _tells(token: Token, *, first: bool, last: bool, linked: bool) -> bool:
     """Whether a word tells a name from others: no title and no "of", but the "El" of "El Salvador"."""
     if token.word in lexicon.SUFFIXES:
         return not first
     return (
         (token.word not in lexicon.TITLES or linked)  # "Court of Justice"
-        and token.word not in lexicon.ARTICLES
+        and (
+            token.word not in lexicon.ARTICLES or (last and token.capital and len(token.word) == 1)
+        )  # "Annex A"
         and (token.word not in lexicon.LINKS or (first and token.capital))
     )

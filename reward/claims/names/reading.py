@@ -3,10 +3,12 @@
 import re
 
 from reward.claims.names import lexicon
-from reward.claims.names.lexicon import fold, is_common, words
+from reward.claims.names.lexicon import canonical, fold, is_common, words
 from reward.claims.names.model import Name, name_of, tokens_of
 
 _LONGEST = 200  # characters
+_NO_PERSONS = lexicon.CITIES | lexicon.COUNTRIES | lexicon.KINDS
+_MOST_FAMILY, _MOST_GIVEN = 2, 3  # words
 _MOST_WORDS = 12
 _REMARK = re.compile(r"\s*\([^()]*\)\s*\.?$")
 _ENDS = " \t\n.,;:!?\"'\u201c\u201d\u2018\u2019*_`[]()"
@@ -14,7 +16,7 @@ _QUOTED = re.compile(r"^[\"'\u201c\u2018].*[\"'\u201d\u2019]$")
 _SEVERAL = re.compile(r"\s+(?:and|or)\s+|\s*[;/]\s*", re.IGNORECASE)
 _NOTHING = words("no_answers") | lexicon.LINKS
 _OF_DATES = lexicon.CALENDAR | lexicon.LINKS
-_SMALL_INSIDE = lexicon.LINKS | lexicon.ARTICLES | lexicon.TITLES | lexicon.KINDS
+_SMALL_INSIDE = lexicon.LINKS | lexicon.ARTICLES | lexicon.TITLES | lexicon.KINDS | {"upon", "am", "sur"}
 _AFTER_COMMA = words("after_comma")
 _FULL_STATES = frozenset(" ".join(full) for full in lexicon.STATES.values())
 
@@ -29,6 +31,11 @@ def read_name(answer: str) -> Name | None:
     if comma and len(tokens_of(text)) == 1:
         body, tail = text, ""  # "Washington, D.C."
     place = _place(tail)
+    if place is None and not quoted and _is_inverted(body.split(), tail.split()):
+        name = _whole(
+            f"{tail} {body}"
+        )  # "Mahfouz, Naguib"; the whole name alone is it, as two might be listed
+        return name and name._replace(start=0, end=len(answer), inverted=True)
     if place is None and quoted:
         body, place = text, ()  # "Eat, Pray, Love"
     if place is None or (not quoted and _is_several(body)):
@@ -39,6 +46,14 @@ def read_name(answer: str) -> Name | None:
         return None
     family = name.family or (len(name.tokens) == 1 and member != body)
     return name._replace(start=0, end=len(answer), place=place, family=family)
+
+
+def _is_inverted(family: list[str], given: list[str]) -> bool:
+    """Whether a family name stands before given names."""
+    is_short = len(family) <= _MOST_FAMILY and 0 < len(given) <= _MOST_GIVEN
+    words = [*family, *given]
+    is_person = _NO_PERSONS.isdisjoint(map(canonical, words)) and not any(map(str.isdigit, "".join(words)))
+    return is_short and is_person and all(word[0].isupper() for word in words)
 
 
 def _place(tail: str) -> tuple[str, ...] | None:
@@ -76,7 +91,12 @@ def _whole(text: str) -> Name | None:
     if not any(c.isalpha() for word in words for c in word):
         return None
     if any(token.capital for token in tokens):  # a common word that is written small makes it a sentence
-        inside = (low for token, low in zip(tokens, small, strict=True) if not token.capital)
+        # Hyphens join what else would be a sentence: "Newcastle-under-Lyme".
+        inside = (
+            low
+            for token, low in zip(tokens, small, strict=True)
+            if not token.capital and text[token.start - 1 : token.start] != "-"
+        )
         is_name = not any(is_common(low) and low not in _SMALL_INSIDE for low in inside)
     else:
         is_name = not all(map(is_common, words)) and not any(map(str.isdigit, words))

@@ -4,7 +4,8 @@ A title is no part of a name, so "President Obama" is supported by "Barack Obama
 nothing of what he is. But where they call the bearer of a name something else, a claimed title is refused: a
 senator is no president. The title of a thing is refused, too: "Bishop Haakon" where the documents only
 have "the Haakon".
-Courtesies ("Mr", "Sir") say nothing; "Dr" and "Professor" are one. Names of organisations have no roles.
+Of courtesies only Mr and Mrs tell people apart ("Sir" says nothing); "Dr" and "Professor" are one. Names of
+organisations have no roles.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from reward.claims.names.index import Index, Range
 from reward.claims.names.lexicon import COUNTRIES, KINDS, SUFFIXES, TITLES, is_common, words
 from reward.claims.names.match import agree
-from reward.claims.names.model import ROLES, Name
+from reward.claims.names.model import COURTESIES, ROLES, Name
 
 _LINKS = words("role_links") | COUNTRIES
 _MOST_STEPS = 6  # words around a name
@@ -31,6 +32,18 @@ def allows(claimed: Name, indexes: Sequence[Index]) -> bool:
     if any(roles for roles, _ in described):
         return False
     return len(claimed.tokens) > 1 or not described or not all(thing for _, thing in described)
+
+
+def is_other_courtesy(claimed: Name, indexes: Sequence[Index]) -> bool:
+    """Whether the documents call the bearer of a name Mrs where a response says Mr, or the other way."""
+    said = {
+        COURTESIES[word]
+        for index in indexes
+        for first, last in _mentions(index, claimed)
+        for word in index.words[max(0, first - _MOST_STEPS // 2) : last]
+        if word in COURTESIES
+    }
+    return bool(said) and claimed.courtesy not in said
 
 
 def _descriptions(index: Index, claimed: Name) -> Iterator[tuple[frozenset[str], bool]]:

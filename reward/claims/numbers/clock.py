@@ -32,6 +32,13 @@ _CLOCKS = (
     re.compile(rf"(?P<hour>\d{{1,2}}){SPACE}?o['\u2019]?{SPACE}?clock(?!\w)(?:{_PART_OF_DAY})?"),
     re.compile(r"(?P<hour>\d{1,2})(?:[hH]|[ ]h[ ])(?P<minute>\d{2})(?![^\W_]|[ ]?min)"),
 )
+_O_CLOCK = re.compile(
+    rf"(?P<hour>\d{{1,2}})(?:[.:](?P<minute>\d{{2}}))?{SPACE}(?:(?P<uhr>Uhr)|uur|heures|horas|ore){END}"
+)
+_AT_AN_HOUR = re.compile(
+    r"\b(?:om|tot|vanaf|v[oó]{2}r|rond|à|vers|dès|avant|après|jusqu['\u2019]à|a las|las|às|alle|ore)[ ]$",
+    re.IGNORECASE,
+)
 _MILITARY = re.compile(
     rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs|UTC|GMT)(?![^\W_]|[ ]of\b)"
 )
@@ -60,6 +67,7 @@ _HALF = re.compile(rf"{_AM_PM}|{SPACE}o['\u2019]?clock(?!\w)(?:{_PART_OF_DAY})?"
 _LONE_PART_OF_DAY = re.compile(_PART_OF_DAY)
 _NAMED = {"noon": 720, "midday": 720, "midnight": 0}
 MINUTES_A_DAY = 1440
+HALF_A_DAY = 720
 
 
 def time_at(text: str, at: int) -> Number | None:
@@ -74,6 +82,9 @@ def time_at(text: str, at: int) -> Number | None:
         return named_time(twelve[1], at, twelve.end())
     if (military := _MILITARY.match(text, at)) and (text[at] == "0" or _is_clock_before(text, at)):
         return _time(military)
+    clock = _O_CLOCK.match(text, at)
+    if clock and (clock["uhr"] or clock["minute"] or _AT_AN_HOUR.search(text, max(0, at - 8), at)):
+        return _time(clock)  # "um 10 Uhr", "om 10 uur", but not "10 uur lang"
     for pattern in _CLOCKS:
         if (match := pattern.match(text, at)) and (time := _time(match)):
             return time
@@ -82,7 +93,7 @@ def time_at(text: str, at: int) -> Number | None:
 
 def named_time(word: str, start: int, end: int) -> Number:
     """Noon or midnight."""
-    return _number((_NAMED[word.casefold()],), start, end)
+    return of_clock((_NAMED[word.casefold()],), start, end)
 
 
 def time_past(text: str, at: int) -> Number | None:
@@ -105,7 +116,7 @@ def time_past(text: str, at: int) -> Number | None:
     half = _half_day(match, hour)
     readings = _readings(hour, 0, half) if half or hour < 12 else (0, 720)
     readings = readings if named is None else (named,)
-    return _number(tuple(sorted((r + shift) % MINUTES_A_DAY for r in readings)), at, match.end())
+    return of_clock(tuple(sorted((r + shift) % MINUTES_A_DAY for r in readings)), at, match.end())
 
 
 def half_day_at(text: str, number: Number) -> Number:
@@ -116,7 +127,7 @@ def half_day_at(text: str, number: Number) -> Number:
     if match is None or not (1 <= number.value <= 12 and number.value == int(number.value)):
         return number
     hour = int(number.value)
-    return _number(_readings(hour, 0, _half_day(match, hour)), number.start, match.end())
+    return of_clock(_readings(hour, 0, _half_day(match, hour)), number.start, match.end())
 
 
 def as_time(number: Number) -> Number | None:
@@ -124,7 +135,7 @@ def as_time(number: Number) -> Number | None:
     hour = number.value
     if len(number.values) > 1 or hour != int(hour) or not 0 <= hour <= 24:
         return None
-    return _number(_readings(int(hour), 0), number.start, number.end)
+    return of_clock(_readings(int(hour), 0), number.start, number.end)
 
 
 def _is_clock_before(text: str, at: int) -> bool:
@@ -138,7 +149,7 @@ def _time(match: re.Match[str]) -> Number | None:
         return None
     is_of_24 = match["hour"].startswith("0") or groups.get("minute") == "0"
     readings = _readings(hour, minute, _half_day(match, hour), is_of_24=is_of_24)
-    return _number(tuple(reading + fraction(second, 60) for reading in readings), match.start(), match.end())
+    return of_clock(tuple(reading + fraction(second, 60) for reading in readings), match.start(), match.end())
 
 
 def _half_day(match: re.Match[str], hour: int) -> str | None:
@@ -171,9 +182,10 @@ def _opening_hours(match: re.Match[str]) -> Number | None:
     high = _readings(last_hour, last_minute, is_of_24=of_data or match[5].startswith("0"))
     if len(high) == 1:  # "8:30-17:30": both on the same clock of 24 hours
         low = low[:1]
-    return span_of(_number(low, *match.span(1)), _number(high, *match.span(4)), *match.span())
+    return span_of(of_clock(low, *match.span(1)), of_clock(high, *match.span(4)), *match.span())
 
 
-def _number(minutes: tuple[int, ...] | tuple[Decimal, ...], start: int, end: int) -> Number:
+def of_clock(minutes: tuple[int, ...] | tuple[Decimal, ...], start: int, end: int) -> Number:
+    """A time of day by its readings, in minutes since midnight."""
     readings = tuple((Decimal(m),) for m in minutes)
     return Number(readings, Kind.TIME, step=Decimal(1), start=start, end=end)

@@ -45,6 +45,7 @@ _BEHIND_YEARS = "s'\u2019-\u2013/"
 _BEHIND_TIMES = frozenset({
     *(mark + digit for mark in ":.hH" for digit in "0123456789"), *("h" + one for one in " or"),
     *(half + behind for half in "aApP" for behind in "mM."), "at", "in", "no", "mi", "UT", "GM",
+    "Uh", "uu", "he", "ho", "or",
     *("o" + one for one in ("'", "\u2019", "c", *_SPACES)),
 })  # fmt: skip
 _LENGTHS_OF_TIMES = (1, 2, 4)  # "5 pm", "17:30", "1730 hours"
@@ -140,6 +141,7 @@ def _search(
     if words:
         foreign = foreign_numbers(text, low_text)  # of "soixante-six" they stay, and the 6 goes
         atoms = sorted([*apart(atoms, foreign), *foreign], key=attrgetter("start")) if foreign else atoms
+        weak.difference_update(one.start for one in foreign)  # "half tien" is no weak "half"
     return _finished(text, atoms, frozenset() if keep_weak else frozenset(weak))
 
 

@@ -20,16 +20,17 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
+from reward.claims.numbers.clock import HALF_A_DAY, of_clock
 from reward.claims.numbers.digits import Digits, fraction
 from reward.claims.numbers.measure import with_unit
-from reward.claims.numbers.model import Kind, Number
+from reward.claims.numbers.model import Kind, Number, changed
 from reward.claims.numbers.vocabulary import BEGIN, END, TABLES, by_word, count_keys, either, keys_of
 from reward.claims.text import words_in
 
 _WORDS = TABLES["foreign"]
 _LANGUAGES_OF = keys_of(TABLES["sentence_words"])
 SURE = keys_of(_WORDS["sure"])
-_HALVES = frozenset(_WORDS["halves"].split())
+_HALVES = by_word(_WORDS["halves"])  # words, and what they are worth
 _STEMS = _WORDS["stems"].split()
 _COMPOUNDS = {
     "".join(parts)
@@ -47,18 +48,30 @@ _COMPOUND = re.compile(
     r"|[eë]n(?:twintig|dertig|veertig|vijftig|zestig|zeventig|tachtig|negentig))\w*)"
     r"|(?P<it>(?:vent|trent|quarant|cinquant|sessant|settant|ottant|novant)"
     r"(?:[ai]?(?:due|tre|tré|quattro|cinque|sei|sette|nove)|uno|otto)"
-    r"|(?:due|tre|quattro|cinque|sei|sette|otto|nove)cento\w*|mille\w{3,}|\w+mila)"
+    r"|(?:due|tre|quattro|cinque|sei|sette|otto|nove)cento\w*|mille\w{3,}|\w+mila"
+    r"|cento(?:uno|due|tre|quattro|cinque|sei|sette|nove|dieci|undici|dodici|\w+nta(?:\w{3,7})?|venti?\w*|otto))"
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _END_OF_SENTENCE = re.compile(r"[.!?\n]+")
 _PART = re.compile(rf"{BEGIN}(?:[^\W\d_]|\s|-)+")
 _TOKEN = re.compile(r"[^\W\d_]+|\s+|-")
 _BREAK = "."  # between two numbers
+_AND_A_HALF = re.compile(
+    r"(?P<unit>[ ][^\W\d_]{3,})?"
+    rf"[ ](?:y[ ]medi[oa]|et[ ]demie?|e[ ]mezz[oa]|e[ ]mei[oa]|en[ ]een[ ]halve?){END}"
+)  # "dos millones y medio", "deux heures et demie"
+# Minutes from the hour that is named behind the words.
+_SHIFTS = {
+    "halb": -30, "half": -30, "viertel nach": 15, "kwart over": 15, "viertel vor": -15, "kwart voor": -15
+}  # fmt: skip
+_BEFORE_HOUR = re.compile(rf"\b({either(_SHIFTS)}) $")
+_LONGEST_BEFORE, _LAST_HOUR = 16, 12
 _PERCENT = re.compile(rf"[ ](?:prozent|pour cent|por ciento|por cento|per cento|procent){END}", re.IGNORECASE)
 _FRENCH_PHRASE = re.compile(rf"{BEGIN}(?:à|a|de) $", re.IGNORECASE)  # "ménage à trois", "pas de deux"
 _NAME = re.compile(r"[- ][A-Z]")  # "Trois-Rivières", "Vier Jahreszeiten"
 _DE_MAYO = re.compile(rf" de mayo{END}", re.IGNORECASE)
 _LEAST, _LEAST_RANK = 2, 3
+_SCALES = (Decimal(10**9), Decimal(10**6), Decimal(1000))
 
 
 @dataclass(slots=True)  # one for each word: frozen ones take three times as long to make
@@ -146,6 +159,8 @@ class _Source:
         text, lowered = self.text, self.lowered
         if text[max(0, start - 2) : start].strip(" \u00a0")[-1:].isdigit():
             return False  # "3 Millionen" is read with its digits
+        if lowered.startswith(("ciento", "cento"), start) and lowered.endswith("por ", 0, start):
+            return False  # "12 por ciento"
         sentence = bisect_right(self._starts, start) - 1
         if self._languages[sentence] == language:
             return True
@@ -184,7 +199,7 @@ def _numbers_among(words: Iterable[str], language: str) -> set[str]:
     """Those of some words that are numbers, or halves, of a language by themselves."""
     pieces = [piece for word in words for piece in (_Piece(word, 0, 0), _Piece(_BREAK, 0, 0))]
     numbers = {pieces[seen.start].written for seen in _find_numbers(pieces, language)}
-    return numbers | {word for word in _HALVES.intersection(words) if language in SURE[word]}
+    return numbers | {word for word in words if word in _HALVES and language in SURE[word]}
 
 
 def _in_language(source: _Source, language: str, words: set[str]) -> Iterator[Number]:
@@ -198,11 +213,31 @@ def _in_language(source: _Source, language: str, words: set[str]) -> Iterator[Nu
                 value = fraction(int(value), int(_DIVISORS[divisor[1]]))
                 yield Number(((value,),), step=Decimal(0), start=start, end=divisor.end())
         elif value >= least and source.is_meant(language, start, end):
-            yield _number(source.text, value, start, end, is_ordinal=seen.is_ordinal)
+            half = None if seen.is_ordinal else _AND_A_HALF.match(source.lowered, end)
+            clock = _BEFORE_HOUR.search(source.lowered, max(0, start - _LONGEST_BEFORE), start)
+            if clock and value <= _LAST_HOUR and not seen.is_ordinal:
+                minutes = (int(value) * 60 + _SHIFTS[clock[1]]) % HALF_A_DAY
+                yield of_clock((minutes, minutes + HALF_A_DAY), clock.start(), end)
+            elif half is not None:
+                yield _with_half(source.text, value, start, half)
+            else:
+                yield _number(source.text, value, start, end, is_ordinal=seen.is_ordinal)
     for piece in pieces:
         word = source.lowered[piece.start : piece.end]
         if word in _HALVES and language in SURE[word]:
-            yield Number(((Decimal("0.5"),),), step=Decimal(0), start=piece.start, end=piece.end)
+            yield with_unit(source.text, piece.start, piece.end, Digits(Decimal(_HALVES[word]), Decimal(0)))
+
+
+def _with_half(text: str, value: Decimal, start: int, half: re.Match[str]) -> Number:
+    """A number and half of its scale, or of its unit, which stands before the half."""
+    scale = next((scale for scale in _SCALES if not value % scale), Decimal(1))
+    digits = Digits(value + (scale if half["unit"] is None else Decimal(1)) / 2, Decimal(0))
+    measured = with_unit(text, start, half.start(), digits)
+    return (
+        with_unit(text, start, half.end(), digits)
+        if half["unit"] is None
+        else changed(measured, end=half.end())
+    )
 
 
 def _number(text: str, value: Decimal, start: int, end: int, *, is_ordinal: bool) -> Number:

@@ -18,6 +18,7 @@ from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.reading import close_like, closed, read_as
 from reward.claims.numbers.response import response_numbers
+from reward.claims.numbers.shares import as_share
 from reward.claims.numbers.things import is_other
 from reward.claims.numbers.trends import are_opposed
 from reward.claims.numbers.vocabulary import TABLES
@@ -38,6 +39,7 @@ _IN_A_ROW = re.compile(
     r"|on the (?:trot|spin))\b"
 )
 _NEXT_WORD, _WORD_BEFORE = re.compile(r" ([a-z]+)\b"), re.compile(r"([A-Za-z]+) $")
+_NAME_BEFORE = re.compile(r"\b([A-Z][^\W\d_]+) $")
 _SMALL_WORD = 12
 _PAIR = 2
 _MONTHS_A_YEAR = 12
@@ -128,10 +130,13 @@ class Numbers(ClaimKind):
         """Whether the consensus is the claimed number, or rounds to it as written.
 
         As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that always
-        hold: a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
+        hold: a bound needs the same bound, a range the same range, and a bare claim a bare consensus (10 is
+        not 10%).
         """
         is_one_bare = (claimed.kind is Kind.COUNT) != (consensus.kind is Kind.COUNT)
-        if claimed.is_bound or consensus.is_bound or is_one_bare:
+        is_range = claimed.form is Form.RANGE and bool(claimed.parts)
+        is_in_range = is_range and consensus.form is not Form.RANGE
+        if claimed.is_bound or consensus.is_bound or is_one_bare or is_in_range:
             return equal(close_like(claimed, consensus), consensus)
         return supports(claimed, consensus, relative_tolerance=relative_tolerance)
 
@@ -251,6 +256,7 @@ class Numbers(ClaimKind):
         return any(
             _is_same_point(mention, response, document.text, number)
             or _is_same_rank((response, mention), (document.text, number))
+            or _is_named_so(response, mention, number)
             for document, index in self.lookup(self.query.documents).texts
             for entry in index.by_value.get(mention.value, ())
             for _, number in entry.places
@@ -309,6 +315,14 @@ def _is_same_rank(one: tuple[str, Number], other: tuple[str, Number]) -> bool:
     return bool(part) and _part_of(rank_text, rank) == part
 
 
+def _is_named_so(response: str, mention: Number, number: Number) -> bool:
+    """Whether "Apollo 11" is the Apollo XI of a document."""
+    if number.kind is not Kind.IDENTIFIER or mention.kind is not Kind.COUNT:
+        return False
+    name = _NAME_BEFORE.search(response, max(0, mention.start - _LONGEST_PLACE), mention.start)
+    return name is not None and number.unit == f"{name[1].casefold()} {mention.value}"
+
+
 def _is_in_a_row(text: str, count: Number) -> bool:
     row_before = _ROW_OF.search(text, max(0, count.start - 24), count.start)
     return (row_before or _IN_A_ROW.match(text, count.end)) is not None
@@ -332,7 +346,7 @@ def _taken_as(number: Number, like: Number, *, with_bound: bool = True) -> Numbe
         number = changed(number, form=like.form)
     if number.kind is Kind.COUNT and like.kind is Kind.IDENTIFIER and {*number.readings} & {*like.readings}:
         return changed(like, start=number.start, end=number.end)
-    return read_as(number, like)
+    return read_as(as_share(number, like), like)
 
 
 def _says(answer: Number, other: Number) -> bool:

@@ -23,7 +23,8 @@ from reward.claims.numbers.index import Entry, NumberIndex, identity, index_numb
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.other_writings import other_readings, other_writings
 from reward.claims.numbers.reading import OPEN_DEGREE, close_like
-from reward.claims.numbers.trends import are_opposed
+from reward.claims.numbers.shares import as_share
+from reward.claims.numbers.trends import PARTS_OF_TIME, are_opposed
 from reward.claims.text import content_words, sentence_span
 from reward.locales import AUTO
 from reward.types import Document
@@ -32,6 +33,7 @@ _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
 _LEFT_OUT = re.compile(r"^v(?=\d)|(?<=\d\d)s$")  # "v2.4.1" is 2.4.1
 _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
+_MOST_OF_THEM, _LONG_WORD = 0.6, 5  # letters
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
 _MOST_PLACES_KEPT = 16
@@ -105,7 +107,7 @@ class NumberLookup:
         found = next((place for place in places if place is not None), None)
         found = found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
         found = found or self._find_open_degrees(claimed) or self._find_otherwise(claimed)
-        return found or self._find_nth(claimed, context)
+        return found or self._find_nth(claimed, context) or self._find_inside(claimed, context)
 
     def _find_denied(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """The bound whose opposite a sentence denies: "nobody below 40 may" of who must be "at least 40".
@@ -279,9 +281,8 @@ class NumberLookup:
         exact: list[Place[Number]] = []
         for document, index in self.texts:
             for reading in claimed.readings:
-                entries = [
-                    entry for entry in index.by_value.get(reading[0], ()) if self._says(claimed, entry.number)
-                ]
+                same_value = index.by_value.get(reading[0], ())
+                entries = [one for one in same_value if self._bears_out(index, claimed, one.number)]
                 if not entries:
                     continue
                 equal_ones = [one for one in entries if equal(claimed, close_like(one.number, claimed))]
@@ -295,7 +296,7 @@ class NumberLookup:
             return
         for document, index in self.texts:
             for entry in index.near(claimed, relative_tolerance=self._tolerance):
-                if self._says(claimed, entry.number):
+                if self._bears_out(index, claimed, entry.number):
                     yield Place(entry.number, document)
 
     def _find_sides(self, claimed: Number, context: Context | None) -> Place[Number] | None:
@@ -358,6 +359,27 @@ class NumberLookup:
                 return Place(lone, document)
         return None
 
+    def _bears_out(self, index: NumberIndex, claimed: Number, found: Number) -> bool:
+        """Whether a number of an index supports one of a response.
+
+        The year of a date supports no part of a year: the date must.
+        """
+        may_be_part = claimed.trend in PARTS_OF_TIME and found.kind is not Kind.DATE
+        is_part = may_be_part and found.start in index.parts
+        return not (is_part or _is_inside(claimed, found)) and self._says(claimed, found)
+
+    def _find_inside(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """A value in a claimed range, where a sentence says much the same of it, and is no end of another one."""
+        if claimed.form is not Form.RANGE or not claimed.parts or context is None:
+            return None
+        for document, index in self.texts:
+            for entry in index.near(claimed, relative_tolerance=0):
+                found, place = entry.number, Place(entry.number, document)
+                is_inside = _is_inside(claimed, found) and found.start not in index.parts
+                if is_inside and self._says(claimed, found) and is_of_sentence(context(), place):
+                    return place
+        return None
+
     def _says(self, claimed: Number, found: Number) -> bool:
         """Whether a number of a document supports one of a response.
 
@@ -368,8 +390,10 @@ class NumberLookup:
             return False  # "rose by 3%" is no "fell by 3%"
         if claimed == found and claimed.rate == found.rate:
             return True
-        if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME):
-            return False
+        if (claimed.kind is Kind.TIME) is not (found.kind is Kind.TIME) or as_share(
+            found, claimed
+        ) is not found:
+            return False  # a share is looked up in each of its writings
         if claimed.kind is Kind.COUNT and found.kind is Kind.DATE:
             return claimed.value == found.value and found.value >= _FIRST_YEAR  # a bare 6 is no June
         if claimed.kind is Kind.PERIOD and found.kind is Kind.DATE and self._names_periods:
@@ -440,6 +464,19 @@ def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Numb
     """Where the numbers stand in a document, from left to right."""
     places = sorted((place for entry in entries for place in entry.places), key=itemgetter(0))
     return (Place(number, document) for _, number in places)
+
+
+def _is_inside(claimed: Number, found: Number) -> bool:
+    return claimed.form is Form.RANGE and bool(claimed.parts) and found.form is Form.EXACT
+
+
+def is_of_sentence(said: str, place: Place[Number]) -> bool:
+    """Whether the sentence of a document around a number has most of the longer words of another sentence."""
+    words = {word for word in content_words(said) if len(word) >= _LONG_WORD}
+    text = place.document.text
+    low, high = sentence_span(text, place.mention.start, place.mention.end)
+    shared = words & content_words(text[low:high])
+    return bool(words) and len(shared) >= _MOST_OF_THEM * len(words)
 
 
 def words_near(place: Place[Number]) -> frozenset[str]:

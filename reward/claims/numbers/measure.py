@@ -32,7 +32,8 @@ _PERCENT = re.compile(
     rf"""
     (?:{SPACE}|-)? (?: 
         (?P<points>(?:percentage|percent|pct)[ -]points?|%[ -]?(?:age[ ])?points?|pps?|p\.p\.|ppts?)
-      | (?P<basis>basis[ -]points?|bps?) | (?P<percent>percent|per[ ]cent|pct)
+      | (?P<basis>basis[ -]points?|bps?)
+      | (?P<percent>per[ ]?cento?|pct|prozent|procent|pour[ ]cent|por[ ]ci?ento)
       | (?P<per_mille>per[ ]?mille?) ) {END}
   | {SPACE}? (?: (?P<sign>[%]) | (?P<mille>‰) )
     """,

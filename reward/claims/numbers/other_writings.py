@@ -6,20 +6,17 @@ No two of them are `equal`, so that a lookup asks for each in turn. Most numbers
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from fractions import Fraction
 
 from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.model import Form, Kind, Number, changed
+from reward.claims.numbers.shares import multiples, shares
 from reward.claims.numbers.trends import in_other_sign
 
-_HUNDRED, _SIXTY, _DAY = Decimal(100), Decimal(60), Decimal(24)
+_SIXTY, _DAY = Decimal(60), Decimal(24)
 _HALF_DAY = 720  # minutes
-_MOST_FEW = 12  # so many times may be a multiple of anything
 _FISCAL_YEAR = re.compile(r"fy ?'?(\d{4}|\d\d)")
 _TEN = 10
-_MOST_PARTS = 100  # "one in 100"
 _TWO_PARTS = re.compile(r"\d+\.\d+")
-_SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
 _PARTS_OF_TIME = {
     **{"minute": (_SIXTY, "second"), "hour": (_SIXTY, "minute"), "day": (_DAY, "hour")},
     **{"week": (Decimal(7), "day"), "year": (Decimal(12), "month")},
@@ -47,7 +44,8 @@ def other_writings(number: Number) -> Iterator[Number]:
     yield from _versions(number)
     yield from _units(number)
     yield from _clock(number)
-    yield from _shares(number)
+    yield from shares(number)
+    yield from multiples(number)
 
 
 def other_readings(text: str, numbers: Iterable[Number]) -> Iterator[Number]:
@@ -138,51 +136,3 @@ def _clock(number: Number) -> Iterator[Number]:
             yield changed(number, readings=((with_dot,),), kind=Kind.COUNT, step=Decimal("0.01"), parts=())
     if number.value != int(number.value):
         yield _length(number)
-
-
-def _shares(number: Number) -> Iterator[Number]:
-    """A share as a percentage, a fraction, a multiple and a ratio.
-
-    A percentage of a fraction has the precision of a whole per cent: 67% is borne out by two-thirds.
-    """
-    is_of_few = number.kind is Kind.RATIO and number.values[-1] <= _MOST_FEW  # "more than six in ten"
-    is_part = number.is_bound and (number.kind in (Kind.COUNT, Kind.PERCENT) or is_of_few)  # "over half"
-    share = _share(number) if is_part or number.form is Form.EXACT else None
-    if share is None:
-        return
-    plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False)
-    if number.kind is not Kind.PERCENT:
-        percent = EXACT.multiply(share, _HUNDRED)
-        step = Decimal(4 * number.approximate)  # "almost a third" of 31.7%, by its share of it
-        yield changed(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=step)
-    if number.kind is not Kind.COUNT:
-        # It counts parts, so that 0.12 for 12% is no amount of money.
-        yield changed(plain, kind=Kind.COUNT, step=number.step.scaleb(-2), counts=True)
-    if number.unit != "times":
-        yield changed(plain, kind=Kind.QUANTITY, unit="times", dimension="multiple", step=Decimal(0))
-    if number.kind is not Kind.RATIO:
-        yield from _ratios(plain, share)
-
-
-def _ratios(plain: Number, share: Decimal) -> Iterator[Number]:
-    """The ratio of smallest whole numbers, and that of ten: four fifths are eight out of ten, too."""
-    multiples = ((Fraction(share) * many, many) for many in range(1, _MOST_PARTS + 1))
-    whole = ((round(n), many) for n, many in multiples if round(n) and abs(n - round(n)) < _SLACK)
-    ratio = next(whole, None)
-    for times in dict.fromkeys((1, _TEN // ratio[1])) if ratio else ():
-        sides = tuple(Decimal(side * times) for side in ratio or ())
-        if times and (times == 1 or sides[1] == _TEN):
-            yield changed(plain, readings=(sides,), kind=Kind.RATIO, step=Decimal(1))
-
-
-def _share(number: Number) -> Decimal | None:
-    """The share, above 0 and below 1, that a number is; None for what is none."""
-    share: Decimal | None = None
-    is_fraction = number.kind is Kind.COUNT and number.step < 1  # "two-thirds", "0.46"
-    if number.kind is Kind.RATIO and number.values[1] and all(v == int(v) for v in number.values):
-        share = fraction(int(number.values[0]), int(number.values[1]))
-    elif len(number.values) == 1 and number.kind is Kind.PERCENT:
-        share = EXACT.divide(number.value, _HUNDRED)
-    elif len(number.values) == 1 and (is_fraction or number.unit == "times"):  # "halved" leaves a half
-        share = number.value
-    return share if share is not None and 0 < share < 1 else None

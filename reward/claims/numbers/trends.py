@@ -45,6 +45,7 @@ class Trend(StrEnum):
     AT_LATEST = "at the latest"
     MORE_THAN = "more than"  # another thing
     LESS_THAN = "less than"
+    EXACTLY = "exactly"  # so many, and neither about nor at least so many
     MINUS = "minus"  # a negative number that is written without its sign
     NONE = ""
 
@@ -64,6 +65,13 @@ _UNMOVED = tuple((Trend.STEADY, one) for one in (Trend.UP, Trend.DOWN, Trend.RIS
 _OPPOSED = frozenset(
     pair for row in (*_ONE_OF, *_LESS_OR_MORE, *_MOVED, *_UNMOVED) for pair in permutations(row, 2)
 )
+_EXACTLY = ("exactly", "precisely")
+# The months of a year, and the days of a month, that can be called early, mid and late.
+PARTS_OF_TIME = {
+    Trend.EARLY: ((1, 6), (1, 15)),
+    Trend.MID: ((3, 10), (7, 24)),
+    Trend.LATE: ((7, 12), (16, 31)),
+}
 _DOWN = (Trend.FALL_BY, Trend.LOSS)
 _SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
@@ -232,14 +240,28 @@ def trend_of(text: str, number: Number) -> Trend:
     if (earlier := _EARLIER.match(text, number.end)) and len(number.values) == 1:
         value = Decimal(earlier[1].replace(",", ""))
         return Trend.UP if number.value > value else Trend.DOWN if number.value < value else Trend.STEADY
-    return _said_behind(text, number)
+    if trend := _said_behind(text, number):
+        return trend
+    return Trend.EXACTLY if last in _EXACTLY and number.form is Form.EXACT else Trend.NONE
 
 
 def are_opposed(claimed: Number, found: Number) -> bool:
     """Whether one number is of another trend than the other, as a rise and a fall are."""
     if claimed.trend == Trend.MINUS:
         return found.trend not in _DOWN
-    return (claimed.trend, found.trend) in _OPPOSED
+    if claimed.trend == Trend.EXACTLY:
+        return found.is_bound or found.approximate
+    is_dated = claimed.trend in PARTS_OF_TIME and found.kind is Kind.DATE and found.form is Form.EXACT
+    return (claimed.trend, found.trend) in _OPPOSED or (is_dated and _is_of_other_part(claimed, found))
+
+
+def _is_of_other_part(claimed: Number, found: Number) -> bool:
+    """Whether a date lies in another part of the claimed year or month: November for "early 2017"."""
+    place = (
+        2 if claimed.kind is Kind.DATE and claimed.values[1] else 1
+    )  # the month of a year, the day of a month
+    first, last = PARTS_OF_TIME[Trend(claimed.trend)][place - 1]
+    return bool(found.values[place]) and not first <= found.values[place] <= last
 
 
 def in_other_sign(number: Number) -> Number | None:
