@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 from mlflow import MlflowClient
+from mlflow.entities.model_registry import ModelVersion
 
 from orchestration.registry.decisions import LostRaceError
 from orchestration.registry.logged import StoredModel
 from orchestration.registry.open import open_decisions
+from orchestration.registry.store import Registry
 from tests.march_cli import march, refused
 from tests.memory_registry import promote
 from tests.mlflow_process import mlflow_server
@@ -130,6 +132,7 @@ import os, signal, sys
 from pathlib import Path
 from orchestration.registry.decisions import LostRaceError
 from orchestration.registry.open import open_decisions
+from orchestration.registry.store import Registry
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.store import ArtifactStore
 from tests.memory_registry import promote
@@ -253,6 +256,22 @@ def test_a_stale_decision_says_who_was_first(place: Place) -> None:
     assert march("model", "rollback", place.model, *place.common[:4]) == 0
     with pytest.raises(LostRaceError, match="rollback of version 1"):
         promote(place.decisions, place.decisions.version("3"), seen=seen)
+
+
+def test_a_first_decision_between_two_looks_is_seen(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another writer is between the look into the store and the one into MLflow."""
+    other, versions, others = place.decisions, Registry.versions, ["first"]
+
+    def after_the_other(self: Registry, model: str) -> list[ModelVersion]:
+        if others:
+            others.clear()
+            promote(other, other.version("1"), "failed")
+        return versions(self, model)
+
+    decisions = open_decisions(place.model, place.uri, place.store)
+    monkeypatch.setattr(Registry, "versions", after_the_other)
+    assert decisions.state() == other.state()
+    assert [one.decision.number for one in decisions.chain.history()] == [1]
 
 
 def test_of_many_writers_at_once_none_is_lost(place: Place) -> None:

@@ -56,8 +56,13 @@ class Decisions:
             ValueError: it cannot be read, or MLflow says that there are decisions elsewhere.
         """
         last = self.chain.last()
-        if last is None:
-            self._refuse_others()
+        if last is None and (named := self._named()):
+            last = self.chain.last()  # the first decision may have been made between the two looks
+            if last is None:
+                raise ValueError(
+                    f"--store: {self.chain.store.backend.address} has no decisions about {self.model}, but "
+                    f"MLflow names {named}; give that store, or set MARCH_ARTIFACTS"
+                )
         return last.decision.after if last else State()
 
     def waiting(self) -> list[Decision]:
@@ -189,14 +194,10 @@ class Decisions:
         there = ", ".join(one.about.version for one in waiting) or "none"
         raise ValueError(f"{self.model}: version {version} does not wait for approval; waiting: {there}")
 
-    def _refuse_others(self) -> None:
-        """Refuses to take a model for one without decisions where MLflow says that it has some."""
-        here, versions = self.chain.store.backend.address, self.registry.versions(self.model)
-        if named := [one.tags[DECISION_TAG] for one in versions if DECISION_TAG in one.tags]:
-            raise ValueError(
-                f"--store: {here} has no decisions about {self.model}, but MLflow names {named[-1]}; "
-                "give that store, or set MARCH_ARTIFACTS"
-            )
+    def _named(self) -> str | None:
+        """A decision about the model that MLflow names."""
+        tags = (one.tags for one in self.registry.versions(self.model))
+        return next((its[DECISION_TAG] for its in tags if DECISION_TAG in its), None)
 
     def _me(self) -> str:
         return self.by or os.environ.get("MLFLOW_TRACKING_USERNAME") or getpass.getuser()

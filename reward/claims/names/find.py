@@ -84,6 +84,7 @@ _FIRST_NAMES = ("jan",)  # before a surname: "Jan Maes"
 _KEPT = lexicon.PREFIXES | lexicon.GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
 _SILENT = _EMPTY | lexicon.CALENDAR
+_FOREIGN_ARTICLES = words("foreign_articles")
 
 
 def _runs(text: str) -> Iterator[list[Part]]:
@@ -131,6 +132,8 @@ def _name(text: str, run: list[Part]) -> Name | None:
     whole = run
     if len(run) == 1:
         one = run[0]
+        if one.low in _FOREIGN_ARTICLES and begins(text, one.start):
+            return None
         if one.low in _SURNAMES_TOO and _is_apposed(text, one):
             return name_of(text, one.start, one.end)
         behind = _behind(text, one.end)

@@ -167,8 +167,9 @@ class Index(Text):
                 if _holds(members, place):
                     break
                 token = self.tokens[place]
-                if not ((token.capital and token.word not in PREFIXES) or token.word in inside):
-                    return None
+                may_stand = token.capital and token.word not in PREFIXES and token.word != "state"
+                if not (may_stand or token.word in inside):
+                    return None  # "Ohio University" is not Ohio State University
             else:
                 return None
         return place

@@ -109,10 +109,25 @@ RULERS = {word: group[-1] for group in groups("short") if group[1][:1].isdigit()
 # The usual Roman numerals of names: "xi" is "11".
 ROMAN = {
     tens + units: str(10 * ten + unit)
-    for ten, tens in enumerate(("", "x", "xx", "xxx"))
+    for ten, tens in enumerate(("", "x", "xx", "xxx", "xl", "l", "lx", "lxx", "lxxx", "xc"))
     for unit, units in enumerate(("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"))
-    if tens + units not in ("", "i", "v", "x")
+    if len(tens + units) > 1
 }
+_COUNTED = (
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+)
+DIGITS = ROMAN | {word: str(number) for number, word in enumerate(_COUNTED, start=2)}
 EXONYMS = {other: name for name, *others in groups("exonyms") for other in others}  # "wien" to "vienna"
 LIKE = _alike()  # "bill" to itself, "william" and "will"
 # Of inflected forms, and what they stand for: "cities" are made of "city".

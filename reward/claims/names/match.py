@@ -52,6 +52,8 @@ def says(answer: Name, asked: Name) -> bool:
     if len(asked.tokens) == 1 and (short := _SHORT_OF_PLACE.match(answer.text)):
         return fold(short[1]) == asked.tokens[0]  # "Newcastle" for "Newcastle upon Tyne"
     given, wanted = key(answer)[0], key(asked)[0]
+    if len(given) == len(wanted) and all(alike(a, b) for a, b in zip(given, wanted, strict=True)):
+        return True
     if wanted[-1] in lexicon.SUFFIXES and given[-1] not in lexicon.SUFFIXES:
         wanted = wanted[:-1] or wanted  # "Jr." can be left out, and not added
     elif given[-1] in lexicon.SUFFIXES and given[-1] != wanted[-1]:
@@ -61,8 +63,6 @@ def says(answer: Name, asked: Name) -> bool:
     if _transcribes(answer, asked) or _is_family(answer, asked):
         return True
     if _spells(answer, asked) or _spells(asked, answer):
-        return True
-    if len(given) == len(wanted) and all(alike(a, b) for a, b in zip(given, wanted, strict=True)):
         return True
     if given == wanted[:1] and _FAMILY_FIRST.fullmatch(asked.text):
         return True
@@ -110,7 +110,7 @@ def alike(a: str, b: str) -> bool:
     """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA"."""
     states = lexicon.STATES
     if (a.isdigit() or b.isdigit()) and a != b:
-        return lexicon.ROMAN.get(a, a) == lexicon.ROMAN.get(b, b)  # "Apollo XI"
+        return lexicon.DIGITS.get(a, a) == lexicon.DIGITS.get(b, b)  # "Apollo XI"
     return a == b or b in lexicon.LIKE.get(a, ()) or states.get(a) == (b,) or states.get(b) == (a,)
 
 
@@ -140,6 +140,9 @@ def _one_person(given: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     """A surname alone, or first names that agree as far as both give them."""
     if given[-1] != wanted[-1]:
         return False
+    shorter, longer = sorted((given, wanted), key=len)
+    if 1 < len(shorter) < len(longer) and shorter == longer[-len(shorter) :]:
+        return True  # a surname of several words: "García Márquez", "Okonjo-Iweala"
     short, full = sorted((given[:-1], wanted[:-1]), key=len)
     if not short:
         return not (len(given) == 1 and is_common(given[-1]) and is_common(wanted[0]))

@@ -45,7 +45,7 @@ _NEAR_JUST_ONE = Fraction(1, 10)  # "just over half" of 55%, "just over a tonne"
 _HALF, _LARGEST_WITH_HALF = Decimal("0.5"), 1000
 _FIRST_OF_TWO_DIGITS = 10
 _SHORTLY, _ABOUT, _QUARTER = 20, 10, 15  # minutes
-WIDEST_RANGE = Fraction(3, 2)  # "20 to 30" of 26, but "10 to 50" says nothing of it
+WIDEST_RANGE = 2  # "20 to 30" of 26, but "10 to 50" says nothing of it
 _NEAR_STEPS = 2  # nobody says "over 8,106" of 8,110
 
 
@@ -66,7 +66,7 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
     It does when the two are equal, one of them perhaps bare or open; when the found one, which must be the
     more precise, rounds to the claim as written ("1.2 million": 1,234,567; "about 500": 466) and differs from
     it by no more than `MOST_ROUNDING`, or `MOST_ROUNDING_ABOUT` where the claim is approximate; when it lies
-    within a claimed bound, or in a range no wider than half its lower end; when it is a fuller date; or when
+    within a claimed bound, or in a range no wider than its lower end; when it is a fuller date; or when
     it lies within the tolerance. Years, dates, identifiers, ordinals and ratios are never rounded, and times
     by ten minutes at most.
 

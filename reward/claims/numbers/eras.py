@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 
 from reward.claims.numbers.model import Form, Kind, Number, changed, year_of, years_of
-from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES, by_word
 
 _MOST_CENTURIES = 30
 _BEFORE_CHRIST = rf"before{SPACE}(?:Christ|the{SPACE}(?:Common|Christian){SPACE}Era)"
@@ -63,9 +63,9 @@ _CODE = re.compile(
 )
 _LONE_CODE = re.compile(r"Q[1-4]|[1-4]Q|H[12]|[12]H", re.IGNORECASE)
 _YEAR_BEFORE = re.compile(rf"(?P<year>[12]\d{{3}})(?:['\u2019]s)?(?:{SPACE}|-)$")
-_SEASONS: dict[str, int] = TABLES["eras"]["seasons"]
+_SEASONS = {word: int(part) for word, part in by_word(TABLES["eras"]["seasons"]).items()}
 _A_SEASON = rf"{BEGIN}(?P<season>{'|'.join(_SEASONS)})"
-_SEASON = re.compile(rf"{_A_SEASON}(?:{SPACE}of|,)?{SPACE}$", re.IGNORECASE)
+_SEASON = re.compile(rf"{_A_SEASON}(?:{SPACE}(?:of|van|des|de|del|di|do|da)|,)?{SPACE}$", re.IGNORECASE)
 _LONE_SEASON = re.compile(rf"{_A_SEASON}{END}(?!(?:{SPACE}of|,)?{SPACE}[12]\d{{3}})", re.IGNORECASE)
 _NO_SEASON = re.compile(rf"{SPACE}(?:Winter|Summer|Olympic|Games|Paralympic)|[-\u2013/]\d")
 _HALF_YEAR = 4  # the parts 5 and 6
@@ -184,7 +184,7 @@ def _part_of_code(code: str) -> int:
 
 
 def _season(text: str, year: Number) -> Number | None:
-    match = _SEASON.search(text, max(0, year.start - 12), year.start)
+    match = _SEASON.search(text, max(0, year.start - 16), year.start)
     if match is None or not 1000 <= year.value <= 2100 or _NO_SEASON.match(text, year.end):
         return None
     season = _period(0, _SEASONS[match["season"].lower()], match.start(), match.end("season"))

@@ -139,7 +139,9 @@ def _search(
             weak |= {number.start} if is_weak else set()
             place = low = max(number.end, at + 1)
     if words:
-        foreign = foreign_numbers(text, low_text)  # of "soixante-six" they stay, and the 6 goes
+        foreign = [
+            era_of(text, one) for one in foreign_numbers(text, low_text)
+        ]  # of "soixante-six" they stay, and the 6 goes
         atoms = sorted([*apart(atoms, foreign), *foreign], key=attrgetter("start")) if foreign else atoms
         weak.difference_update(one.start for one in foreign)  # "half tien" is no weak "half"
     return _finished(text, atoms, frozenset() if keep_weak else frozenset(weak))

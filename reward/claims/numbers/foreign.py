@@ -49,6 +49,7 @@ _COMPOUND = re.compile(
     r"|(?P<it>(?:vent|trent|quarant|cinquant|sessant|settant|ottant|novant)"
     r"(?:[ai]?(?:due|tre|tré|quattro|cinque|sei|sette|nove)|uno|otto)"
     r"|(?:due|tre|quattro|cinque|sei|sette|otto|nove)cento\w*|mille\w{3,}|\w+mila"
+    r"|(?:due|tre|quattro|cinque|sei|sette|otto|nove|dieci|undici|dodici|venti|trenta|quaranta|cinquanta|cento)mila\w+"
     r"|cento(?:uno|due|tre|quattro|cinque|sei|sette|nove|dieci|undici|dodici|\w+nta(?:\w{3,7})?|venti?\w*|otto))"
 )
 _WORD = re.compile(r"[^\W\d_]+")
@@ -71,6 +72,8 @@ _FRENCH_PHRASE = re.compile(rf"{BEGIN}(?:à|a|de) $", re.IGNORECASE)  # "ménage
 _NAME = re.compile(r"[- ][A-Z]")  # "Trois-Rivières", "Vier Jahreszeiten"
 _DE_MAYO = re.compile(rf" de mayo{END}", re.IGNORECASE)
 _LEAST, _LEAST_RANK = 2, 3
+_LONG_SCALE = re.compile(rf"[ ](?:billionen|billones|bilioni|biljoen|biliões){END}")
+_POWER_OF_LONG_SCALE = 12
 _SCALES = (Decimal(10**9), Decimal(10**6), Decimal(1000))
 
 
@@ -218,6 +221,9 @@ def _in_language(source: _Source, language: str, words: set[str]) -> Iterator[Nu
             if clock and value <= _LAST_HOUR and not seen.is_ordinal:
                 minutes = (int(value) * 60 + _SHIFTS[clock[1]]) % HALF_A_DAY
                 yield of_clock((minutes, minutes + HALF_A_DAY), clock.start(), end)
+            elif scale := _LONG_SCALE.match(source.lowered, end):  # which text2num does not know
+                digits = Digits(value, Decimal(1)).scaled(_POWER_OF_LONG_SCALE)
+                yield with_unit(source.text, start, scale.end(), digits)
             elif half is not None:
                 yield _with_half(source.text, value, start, half)
             else:

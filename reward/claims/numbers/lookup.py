@@ -33,7 +33,8 @@ _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
 _LEFT_OUT = re.compile(r"^v(?=\d)|(?<=\d\d)s$")  # "v2.4.1" is 2.4.1
 _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
-_MOST_OF_THEM, _LONG_WORD = 0.6, 5  # letters
+_MOST_OF_THEM, _LONG_WORD = 0.6, 4  # letters
+_BESIDE_NUMBERS = {"before", "after", "between", "about", "than", "from", "with", "were"}
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
 _MOST_PLACES_KEPT = 16
@@ -369,7 +370,7 @@ class NumberLookup:
         return not (is_part or _is_inside(claimed, found)) and self._says(claimed, found)
 
     def _find_inside(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """A value in a claimed range, where a sentence says much the same of it, and is no end of another one."""
+        """A value in a claimed range, where a sentence says much the same, and that is no end of another."""
         if claimed.form is not Form.RANGE or not claimed.parts or context is None:
             return None
         for document, index in self.texts:
@@ -472,7 +473,8 @@ def _is_inside(claimed: Number, found: Number) -> bool:
 
 def is_of_sentence(said: str, place: Place[Number]) -> bool:
     """Whether the sentence of a document around a number has most of the longer words of another sentence."""
-    words = {word for word in content_words(said) if len(word) >= _LONG_WORD}
+    long_ones = (word for word in content_words(said) if len(word) >= _LONG_WORD and word.isalpha())
+    words = {*long_ones} - _BESIDE_NUMBERS
     text = place.document.text
     low, high = sentence_span(text, place.mention.start, place.mention.end)
     shared = words & content_words(text[low:high])

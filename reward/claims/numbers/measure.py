@@ -18,7 +18,7 @@ _SIGN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_BELOW_ZERO = re.compile(rf"[ \u00a0]below[ \u00a0]zero{END}")
+_BELOW_ZERO = re.compile(rf"[ \u00a0](?:(?P<below>below)|above)[ \u00a0]zero{END}")
 _BELOW_SEA_LEVEL = re.compile(
     rf"{SPACE}(?:below|beneath|under){SPACE}(?:the{SPACE})?(?:mean{SPACE})?sea{SPACE}level{END}"
 )
@@ -111,7 +111,7 @@ def with_unit(text: str, start: int, end: int, digits: Digits) -> Number:
     number = _with_unit(text, start, end, digits) or _number(digits, start, end)
     if number.dimension == "length":
         return _below_sea_level(text, number)
-    return _below_zero(text, number) if following in ("b", "d", "\u00b0", "C", "F", "c", "f") else number
+    return _below_zero(text, number) if following in ("a", "b", "d", "\u00b0", "C", "F", "c", "f") else number
 
 
 def _below_zero(text: str, number: Number) -> Number:
@@ -120,7 +120,8 @@ def _below_zero(text: str, number: Number) -> Number:
     match = _BELOW_ZERO.match(text, number.end) if is_degree else None
     if match is None:
         return number
-    return changed(number, readings=tuple((-value[0],) for value in number.readings), end=match.end())
+    sign = -1 if match["below"] else 1
+    return changed(number, readings=tuple((sign * value[0],) for value in number.readings), end=match.end())
 
 
 def _below_sea_level(text: str, number: Number) -> Number:

@@ -242,6 +242,8 @@ def trend_of(text: str, number: Number) -> Trend:
         return Trend.UP if number.value > value else Trend.DOWN if number.value < value else Trend.STEADY
     if trend := _said_behind(text, number):
         return trend
+    if number.kind in _SHARES and text.startswith("+", number.start):
+        return Trend.RISE_BY
     return Trend.EXACTLY if last in _EXACTLY and number.form is Form.EXACT else Trend.NONE
 
 

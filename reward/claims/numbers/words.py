@@ -65,7 +65,8 @@ _ONE_OF_TWO = re.compile(
     re.IGNORECASE,
 )
 _OF_AN_AMOUNT = re.compile(
-    r"[ ](?:of[ ](?:the|all|its|their|them|those|these|us|his|her|our|my|your|it|what|that|this|[A-Z\d$€£])"
+    r"[ ](?:of[ ](?:the|all|its|their|them|those|these|us|his|her|our|my|your|it|what|that|this|[A-Z\d$€£]"
+    r"|[a-z]{3,}s\b|people\b|women\b|men\b|children\b)"
     r"|(?:price|fare|pay)\b"
     r"|(?:the|its|their|his|her|our|my|your|as|that|those|these|this)[ ](?!battle|time[ ]the|way)\w)"
 )
