@@ -124,16 +124,28 @@ class Index(Text):
             inside |= {"and"}
         if name.tokens[-1] in _RULERS:
             inside |= {"the"}  # "Henry VIII" is "Henry the Eighth"
-        ranges = (self._in_order(words, linked, places, inside) for words, linked in _orders(name))
+        own = name.tokens
+        ranges = (
+            self._in_order(words, linked, places, inside, is_own=words == own)
+            for words, linked in _orders(name)
+        )
         return next(filter(None, ranges), set())
 
     def _in_order(
-        self, words: Sequence[str], linked: bool, places: dict[str, Sequence[int]], inside: frozenset[str]
+        self,
+        words: Sequence[str],
+        linked: bool,
+        places: dict[str, Sequence[int]],
+        inside: frozenset[str],
+        *,
+        is_own: bool,
     ) -> set[Range]:
         found: set[Range] = set()
         members = [places[word] for word in words]
         rarest = min(range(len(members)), key=lambda i: len(members[i]))
-        most = [0 if len(word) == 1 and word.isalpha() else _MOST_BETWEEN for word in words]
+        # "Oxford University" has no other word between where "University of Oxford" is claimed.
+        far = _MOST_BETWEEN if is_own or linked else 0
+        most = [0 if len(word) == 1 and word.isalpha() else far for word in words]
         if not linked and words[-1] in _RULERS:
             most[-1] = _MOST_BETWEEN  # the "V" of "Charles the Fifth" is no initial
         left = list(zip(members[:rarest], most[1:], strict=False))[::-1]

@@ -163,7 +163,7 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
         or _tells(
             token,
             first=i == 0,
-            last=0 < i == len(tokens) - 1,
+            is_letter=0 < i == len(tokens) - 1 or text.startswith(".", token.end),
             linked=i > 0 and tokens[i - 1].word in lexicon.LINKS,
         )
     )
@@ -205,14 +205,15 @@ def singulars(name: Name) -> tuple[str, ...]:
     return (*short, f"{word}s", f"{word}es")
 
 
-def _tells(token: Token, *, first: bool, last: bool, linked: bool) -> bool:
-    """Whether a word tells a name from others: no title and no "of", but the "El" of "El Salvador"."""
+def _tells(token: Token, *, first: bool, is_letter: bool, linked: bool) -> bool:
+    """Whether a word tells a name from others: no title and no "of", but the "El" of "El Salvador".
+
+    A capital "A" is no article where it is an initial, or ends a name ("Annex A").
+    """
     if token.word in lexicon.SUFFIXES:
         return not first
     return (
         (token.word not in lexicon.TITLES or linked)  # "Court of Justice"
-        and (
-            token.word not in lexicon.ARTICLES or (last and token.capital and len(token.word) == 1)
-        )  # "Annex A"
+        and (token.word not in lexicon.ARTICLES or (is_letter and token.capital and token.word == "a"))
         and (token.word not in lexicon.LINKS or (first and token.capital))
     )

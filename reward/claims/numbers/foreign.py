@@ -21,9 +21,9 @@ from itertools import product
 from typing import Any
 
 from reward.claims.numbers.clock import HALF_A_DAY, of_clock
-from reward.claims.numbers.digits import Digits, fraction
+from reward.claims.numbers.digits import Digits, fraction, scale_after
 from reward.claims.numbers.measure import with_unit
-from reward.claims.numbers.model import Kind, Number, changed
+from reward.claims.numbers.model import Kind, Number, changed, years_of
 from reward.claims.numbers.vocabulary import BEGIN, END, TABLES, by_word, count_keys, either, keys_of
 from reward.claims.text import words_in
 
@@ -72,6 +72,7 @@ _FRENCH_PHRASE = re.compile(rf"{BEGIN}(?:à|a|de) $", re.IGNORECASE)  # "ménage
 _NAME = re.compile(r"[- ][A-Z]")  # "Trois-Rivières", "Vier Jahreszeiten"
 _DE_MAYO = re.compile(rf" de mayo{END}", re.IGNORECASE)
 _LEAST, _LEAST_RANK = 2, 3
+_CENTURY = re.compile(r"(?:Due|Tre|Quattro|Cinque|Sei|Sette|Otto|Nove)cento")
 _LONG_SCALE = re.compile(rf"[ ](?:billionen|billones|bilioni|biljoen|biliões){END}")
 _POWER_OF_LONG_SCALE = 12
 _SCALES = (Decimal(10**9), Decimal(10**6), Decimal(1000))
@@ -218,7 +219,9 @@ def _in_language(source: _Source, language: str, words: set[str]) -> Iterator[Nu
         elif value >= least and source.is_meant(language, start, end):
             half = None if seen.is_ordinal else _AND_A_HALF.match(source.lowered, end)
             clock = _BEFORE_HOUR.search(source.lowered, max(0, start - _LONGEST_BEFORE), start)
-            if clock and value <= _LAST_HOUR and not seen.is_ordinal:
+            if language == "it" and _CENTURY.fullmatch(source.text, start, end):  # "nel Settecento"
+                yield years_of(1000 + int(value), 1099 + int(value), start, end)
+            elif clock and value <= _LAST_HOUR and not seen.is_ordinal:
                 minutes = (int(value) * 60 + _SHIFTS[clock[1]]) % HALF_A_DAY
                 yield of_clock((minutes, minutes + HALF_A_DAY), clock.start(), end)
             elif scale := _LONG_SCALE.match(source.lowered, end):  # which text2num does not know
@@ -231,7 +234,10 @@ def _in_language(source: _Source, language: str, words: set[str]) -> Iterator[Nu
     for piece in pieces:
         word = source.lowered[piece.start : piece.end]
         if word in _HALVES and language in SURE[word]:
-            yield with_unit(source.text, piece.start, piece.end, Digits(Decimal(_HALVES[word]), Decimal(0)))
+            digits, end = Digits(Decimal(_HALVES[word]), Decimal(0)), piece.end
+            if behind := scale_after(source.text, end):  # "anderthalb Millionen"
+                digits, end = digits.scaled(behind[0]), behind[1]
+            yield with_unit(source.text, piece.start, end, digits)
 
 
 def _with_half(text: str, value: Decimal, start: int, half: re.Match[str]) -> Number:

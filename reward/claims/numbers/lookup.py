@@ -75,7 +75,7 @@ _DAY_BEFORE = re.compile(
     r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day )?$"
 )  # "Thursday 11 to Sunday 14 July"
 _LONGEST_DAY = 28
-_END_OF = re.compile(r"\bend of $", re.IGNORECASE)
+_END_OF = re.compile(r"\b(?:end|last day) of $", re.IGNORECASE)
 _LAST_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MOST_BETWEEN = 32  # numbers from a day to the month that is named before it
 _Side = tuple[Place[Number], Number | None]  # one of them, and the ratio or range of a document that it is in
@@ -344,7 +344,7 @@ class NumberLookup:
                 if before and int(before[1]) == day and date.values[2] > day and date.values[0] in (0, year):
                     return Place(date, document)
                 is_end = day == _LAST_DAYS[int(month)] and _END_OF.search(
-                    index.text, max(0, date.start - 8), date.start
+                    index.text, max(0, date.start - 12), date.start
                 )
                 if is_end and not date.values[2] and date.values[0] in (0, year):
                     return Place(date, document)

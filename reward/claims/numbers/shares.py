@@ -47,21 +47,23 @@ def _is_plain(number: Number) -> bool:
 
 
 def multiples(number: Number) -> Iterator[Number]:
-    """What is tripled has risen by 200%."""
+    """What is tripled has risen by 200%, and what is halved has fallen by 50%."""
     if number.form is not Form.EXACT or len(number.values) > 1:
         return
-    if number.unit == "times" and not number.rate and 1 < number.value <= _MOST_FEW:
-        percent, as_percent = (
-            (number.value - 1) * _HUNDRED,
-            {"kind": Kind.PERCENT, "unit": "%", "dimension": ""},
-        )
-        yield changed(number, readings=((percent,),), trend=Trend.RISE_BY, step=Decimal(0), **as_percent)
-    elif number.kind is Kind.PERCENT and number.trend == Trend.RISE_BY and number.value >= _HUNDRED:
-        times, as_times = (
-            number.value / _HUNDRED + 1,
-            {"kind": Kind.QUANTITY, "unit": "times", "dimension": "multiple"},
-        )
-        yield changed(number, readings=((times,),), trend=Trend.NONE, step=Decimal(0), **as_times)
+    if number.unit == "times" and not number.rate and 0 < number.value <= _MOST_FEW and number.value != 1:
+        trend, percent = Trend.RISE_BY, (number.value - 1) * _HUNDRED
+        if percent < 0:
+            trend, percent = Trend.FALL_BY, -percent
+        yield _written(number, percent, Kind.PERCENT, "%", "", trend)
+    elif number.kind is Kind.PERCENT and number.trend in (Trend.RISE_BY, Trend.FALL_BY):
+        change = number.value / _HUNDRED * (1 if number.trend == Trend.RISE_BY else -1)
+        if change > -1:
+            yield _written(number, 1 + change, Kind.QUANTITY, "times", "multiple", Trend.NONE)
+
+
+def _written(number: Number, value: Decimal, kind: Kind, unit: str, dimension: str, trend: Trend) -> Number:
+    fields = {"kind": kind, "unit": unit, "dimension": dimension, "trend": trend, "step": Decimal(0)}
+    return changed(number, readings=((value,),), **fields)
 
 
 def shares(number: Number) -> Iterator[Number]:
@@ -90,7 +92,7 @@ def shares(number: Number) -> Iterator[Number]:
     if number.kind is not Kind.COUNT:
         # It counts parts, so that 0.12 for 12% is no amount of money.
         yield changed(plain, kind=Kind.COUNT, step=number.step.scaleb(-2), counts=True)
-    if number.unit != "times":
+    if number.unit != "times" and number.trend not in (Trend.RISE_BY, Trend.FALL_BY):
         yield changed(plain, kind=Kind.QUANTITY, unit="times", dimension="multiple", step=Decimal(0))
     if number.kind is not Kind.RATIO:
         yield from _ratios(plain, share)
