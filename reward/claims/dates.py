@@ -47,7 +47,7 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 _SIDES = (Trend.BEFORE, Trend.AFTER)
-_MOST_YEARS, _MOST_MONTHS = 20, 2  # that a date lies before a bound it is told by
+_MOST_YEARS, _MOST_MONTHS = 20, 2  # between a date and a bound that is said of it
 _DAYS_AND_YEARS = (Kind.DATE, Kind.YEAR)
 _BESIDE_REACH = 200  # characters
 _ENDS_OF_YEARS = ((Decimal(12), Decimal(0)), (Decimal(12), Decimal(31)))

@@ -49,7 +49,7 @@ def read_name(answer: str) -> Name | None:
 
 
 def _is_inverted(family: list[str], given: list[str]) -> bool:
-    """Whether a family name stands before given names."""
+    """Whether a family name is before given names."""
     is_short = len(family) <= _MOST_FAMILY and 0 < len(given) <= _MOST_GIVEN
     words = [*family, *given]
     is_person = _NO_PERSONS.isdisjoint(map(canonical, words)) and not any(map(str.isdigit, "".join(words)))

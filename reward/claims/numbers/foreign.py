@@ -241,7 +241,7 @@ def _in_language(source: _Source, language: str, words: set[str]) -> Iterator[Nu
 
 
 def _with_half(text: str, value: Decimal, start: int, half: re.Match[str]) -> Number:
-    """A number and half of its scale, or of its unit, which stands before the half."""
+    """A number and half of its scale, or of its unit, which is before the half."""
     scale = next((scale for scale in _SCALES if not value % scale), Decimal(1))
     digits = Digits(value + (scale if half["unit"] is None else Decimal(1)) / 2, Decimal(0))
     measured = with_unit(text, start, half.start(), digits)
