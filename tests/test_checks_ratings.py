@@ -31,6 +31,7 @@ def states(response: str) -> list[ClaimState]:
         "It has a rating of 3.5 stars.",
         "With an average rating of 3.5 out of 5 stars, it is mixed.",
         "It holds a 3.5-star rating.",
+        "Despite this, it received a four-star review from a local.",
         "Business Stars: 3.5",
         "One customer gave it 4.0 stars.",
         "Ratings range from 1.0 to 5.0 stars.",

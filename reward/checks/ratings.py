@@ -31,6 +31,7 @@ _GIVER = re.compile(
     r"|giving|left|awarded|rang(?:e|es|ing)|they)\b",
     re.IGNORECASE,
 )
+_OF_REVIEW = re.compile(r"[- ]stars? (?:\w+ )?reviews?\b", re.IGNORECASE)  # "a four-star review"
 _REVIEWS = re.compile(r"\s(?:\w+\s)?(?:reviews|ratings|reviewers)\b", re.IGNORECASE)
 _REACH = 90  # characters before a rating that say whose it is
 
@@ -86,7 +87,8 @@ def _rating(response: str, number: Number, ratings: Sequence[Rating]) -> Found |
     if not _is_rating(response, number, ratings, before):
         return None
     overall = [rating for rating in ratings if rating.overall]
-    strict = bool(overall) and _last(_OVERALL, before) >= _last(_GIVER, before)
+    is_of_review = _OF_REVIEW.match(response, number.end) is not None
+    strict = bool(overall) and not is_of_review and _last(_OVERALL, before) >= _last(_GIVER, before)
     candidates = overall if strict else ratings
     ends = number.atoms if number.form is Form.RANGE else number.atoms[:1]
     fitting = [next((rating for rating in candidates if rating.value == end.value), None) for end in ends]
