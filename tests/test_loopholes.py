@@ -73,6 +73,9 @@ def test_the_order_of_votes_does_not_matter_and_a_minority_does_not_decide(
     [
         ("How many people came in '84?", "1984"),
         ("Which percentage is 0.12?", "12%"),
+        ("What share are three in four members?", "75%"),
+        ("Which part are 75%?", "three-quarters"),
+        ("What did the price that rose by 200% do?", "tripled"),
         ("How many are LX?", "60"),
         ("How many are sixty?", "60"),
     ],

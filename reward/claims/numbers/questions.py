@@ -14,6 +14,7 @@ from itertools import pairwise
 from reward.claims.numbers.equality import in_base_units
 from reward.claims.numbers.find import parse_number
 from reward.claims.numbers.model import Kind, Number
+from reward.claims.numbers.shares import multiples, share_of
 from reward.claims.numbers.unread import all_numbers
 
 _WORD = re.compile(r"[^\W\d_]+|[%$\u20ac\u00a3\u00a5]")
@@ -91,7 +92,10 @@ def shown_in(text: str) -> frozenset[Hashable]:
 
 def shown_by(numbers: Iterable[Number]) -> set[Hashable]:
     """The values of numbers and of their parts: as written, in base units, as shares."""
-    shown: set[Hashable] = set()
+    numbers = tuple(numbers)
+    shown: set[Hashable] = {writing.value for number in numbers for writing in multiples(number)}
+    shares = (share_of(number) for number in numbers if number.kind is Kind.RATIO)
+    shown.update(("share", share) for share in shares if share is not None)  # "three in four"
     for atom in (atom for number in numbers for atom in number.atoms):
         for value in (value for reading in atom.readings for value in reading):
             if not value and atom.kind in (Kind.DATE, Kind.PERIOD):
