@@ -58,9 +58,10 @@ def is_borne_out(row: Row) -> bool | None:
             return None
         return not are_opposed(asked, found) and relation(asked, found) in BORNE_OUT
     if row.kind == "name":
-        name, answer = NAMES.read(claim), NAMES.read(other)
+        name = NAMES.read(claim)
         if name is None:
             return None
+        answer = NAMES.read(other, of_documents=True, asked=name)
         return answer is not None and NAMES.bears_out(NAMES.taken_as(answer, name), name)
     query = RagQuery(id="q", query="?", documents=(Document(id="d", text=other),))
     outcome = lexical_audit(query, claim, AuditConfig()).outcome.value.lower()

@@ -31,7 +31,9 @@ _GIVER = re.compile(
     r"|giving|left|awarded|rang(?:e|es|ing)|they)\b",
     re.IGNORECASE,
 )
-_OF_REVIEW = re.compile(r"[- ]stars? (?:\w+ )?reviews?\b", re.IGNORECASE)  # "a four-star review"
+_OF_REVIEW = re.compile(
+    r"[- ]star review\b(?! (?:rating|score|average))", re.IGNORECASE
+)  # "a four-star review"
 _REVIEWS = re.compile(r"\s(?:\w+\s)?(?:reviews|ratings|reviewers)\b", re.IGNORECASE)
 _REACH = 90  # characters before a rating that say whose it is
 
@@ -87,7 +89,7 @@ def _rating(response: str, number: Number, ratings: Sequence[Rating]) -> Found |
     if not _is_rating(response, number, ratings, before):
         return None
     overall = [rating for rating in ratings if rating.overall]
-    is_of_review = _OF_REVIEW.match(response, number.end) is not None
+    is_of_review = _OF_REVIEW.match(response, number.end) and _last(_OVERALL, before) < 0
     strict = bool(overall) and not is_of_review and _last(_OVERALL, before) >= _last(_GIVER, before)
     candidates = overall if strict else ratings
     ends = number.atoms if number.form is Form.RANGE else number.atoms[:1]

@@ -22,7 +22,7 @@ from reward.claims.kind import ClaimKind, Context, Place
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import as_year
 from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons, part_of_months
-from reward.claims.numbers.index import index_numbers
+from reward.claims.numbers.index import NumberIndex, index_numbers
 from reward.claims.numbers.kind import Numbers
 from reward.claims.numbers.lookup import NumberLookup, is_of_sentence
 from reward.claims.numbers.model import changed
@@ -73,7 +73,7 @@ class Dates(Numbers):
         dates = [number for number in self.all_of(response) if number.is_calendar]
         return sorted([*dates, *_names_of_days(response, dates)], key=lambda one: one.start)
 
-    def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
+    def read(self, answer: str, *, of_documents: bool = False, asked: Number | None = None) -> Number | None:
         """The date, time, weekday or month of a bracket; a bare number may be a year, a day or an hour."""
         if named := named_day(answer) or lone_period(answer):
             return named
@@ -302,7 +302,7 @@ class DateLookup(NumberLookup):
                 if not is_date or not _is_shortly_before(number, claimed, side):
                     continue
                 place = Place(number, document)
-                if is_of_sentence(said, place):
+                if is_of_sentence(said, place) and _is_alone(index, place):
                     return place
         return None
 
@@ -400,6 +400,15 @@ def _is_one_weekend(days: Number) -> bool:
 
 def _is_lone_month(number: Number) -> bool:
     return number.kind is Kind.DATE and number.form is Form.EXACT and not any(number.values[::2])
+
+
+def _is_alone(index: NumberIndex, place: Place[Number]) -> bool:
+    """Whether a sentence has no other date, so that it speaks of one event, and denies nothing."""
+    text = place.document.text
+    low, high = sentence_span(text, place.mention.start, place.mention.end)
+    dates = [one for one in index.between(low, high) if one.kind in _DAYS_AND_YEARS]
+    within = all(place.mention.start <= one.start and one.end <= place.mention.end for one in dates)
+    return within and _NOT.search(text, low, high) is None
 
 
 def _is_shortly_before(number: Number, bound: Number, side: int) -> bool:

@@ -73,12 +73,13 @@ class ClaimKind(Protocol):
     def find(self, response: str) -> Sequence[Mention]:
         """The mentions of a response that must be checked, from left to right."""
 
-    def read(self, answer: str, *, of_documents: bool = False) -> Any | None:
+    def read(self, answer: str, *, of_documents: bool = False, asked: Any | None = None) -> Any | None:
         """What the bracket of a claim says; None when it says nothing of this kind.
 
         Args:
             answer: The text in the bracket.
             of_documents: It is a vote, which copies from the documents; else it copies from the response.
+            asked: Of a vote the mention that is asked for.
         """
 
     def taken_as(self, answer: Any, asked: Any, *, stated: Any | None = None) -> Any:

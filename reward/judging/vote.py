@@ -283,7 +283,9 @@ def _options(answers: Sequence[Answer | None], asked: Target) -> list[_Option]:
 def read_vote(answer: Answer, asked: Target) -> Any | None:
     """What a vote says, in the terms of the claim; None where it says nothing of the claim's kind."""
     kind = asked.kind
-    value = kind.read(answer.value, of_documents=True) if answer.value is not None else None
+    if answer.value is None:
+        return None
+    value = kind.read(answer.value, of_documents=True, asked=asked.mention)
     if value is None:
         return None
     stated = kind.read(answer.evidence_says, of_documents=True) if answer.evidence_says else None

@@ -20,7 +20,7 @@ from reward.claims.names.index import Index, Range, index_names
 from reward.claims.names.lexicon import is_common
 from reward.claims.names.lookup import NameLookup
 from reward.claims.names.model import Name
-from reward.claims.names.reading import read_name
+from reward.claims.names.reading import read_inverted, read_name
 from reward.types import Document, RagQuery
 
 __all__ = ["Name", "NameLookup", "Names", "find_names"]
@@ -57,8 +57,8 @@ class Names(ClaimKind):
     def _is_given(self, name: Name) -> bool:
         return _lookup_in(self.query.query).find(name) is not None
 
-    def read(self, answer: str, *, of_documents: bool = False) -> Name | None:
-        return read_name(answer)
+    def read(self, answer: str, *, of_documents: bool = False, asked: Name | None = None) -> Name | None:
+        return read_name(answer) or (read_inverted(answer, asked) if asked is not None else None)
 
     def taken_as(self, answer: Name, asked: Name, *, stated: Name | None = None) -> Name:
         return match.taken_as(answer, asked)

@@ -33,7 +33,7 @@ _PARTICLES = (
 )
 _OF_PLACES = "upon|under|on|by|next|am|an der|sur|sous|le|la|les|de|du|en|in|super"  # "Stratford-upon-Avon"
 _LINK = re.compile(
-    rf"(?: (?:{_PARTICLES}|al|bin|ibn|upon|am|sur) |-(?:{_OF_PLACES}|the)-|-|\u2010|\u2011| ?& |(?<=\.) ?)"
+    rf"(?: (?:{_PARTICLES}|al|bin|ibn|am|sur) |-(?:{_OF_PLACES}|the)-|-|\u2010|\u2011| ?& |(?<=\.) ?)"
 )
 _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
 _NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
@@ -84,7 +84,6 @@ _FIRST_NAMES = ("jan",)  # before a surname: "Jan Maes"
 _KEPT = lexicon.PREFIXES | lexicon.GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
 _SILENT = _EMPTY | lexicon.CALENDAR
-_FOREIGN_ARTICLES = words("foreign_articles")
 
 
 def _runs(text: str) -> Iterator[list[Part]]:
@@ -112,8 +111,6 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     if _AMOUNT.match(text, part.start):
         return False
     gap = text[before.end : part.start]
-    if gap == ", ":
-        return (before.low, part.low) == ("washington", "dc")
     if "\n" in gap or (before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s"))):
         return False
     if gap == " ":  # "J.R.R. Tolkien", but not "in the U.S. Then"
@@ -132,8 +129,6 @@ def _name(text: str, run: list[Part]) -> Name | None:
     whole = run
     if len(run) == 1:
         one = run[0]
-        if one.low in _FOREIGN_ARTICLES and begins(text, one.start):
-            return None
         if one.low in _SURNAMES_TOO and _is_apposed(text, one):
             return name_of(text, one.start, one.end)
         behind = _behind(text, one.end)

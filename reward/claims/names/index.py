@@ -19,10 +19,12 @@ from reward.claims.names.lexicon import (
     PREFIXES,
     RULERS,
     TABLES,
+    TITLES,
     is_common,
     means_else_small,
     transcribed,
 )
+from reward.claims.names.match import numbered
 from reward.claims.names.model import Name, name_of, singulars
 from reward.claims.names.text import MOST_PLACES, Text
 from reward.claims.names.titles import find_title
@@ -100,9 +102,16 @@ class Index(Text):
             joined = self.places.get("".join(name.tokens), ())
             found = {(place, place + 1) for place in joined[:MOST_PLACES]}
             found = found or set(_sharing(self, name)) or set(_called(self, name))
-            if not found and (other := _initials_joined(name)):
-                found = self._in_any_order(other)
+            if not found and (other := numbered(name)) != name.tokens:
+                found = self._in_any_order(name._replace(tokens=other))
+            if not found and (joined_name := _initials_joined(name)):
+                found = {r for r in self._in_any_order(joined_name) if self._are_initials(r[0])}
         return found
+
+    def _are_initials(self, place: int) -> bool:
+        """Whether a word is the initials of a name ("JRR"), and no title ("Mr", "VP")."""
+        token = self.tokens[place]
+        return self.text[token.start : token.end].isupper() and token.word not in TITLES
 
     def _is_name(self, place: int, name: Name) -> bool:
         """Whether a word is the name and no common word: "sunny windows" does not say "Windows"."""
@@ -179,8 +188,13 @@ class Index(Text):
                 if _holds(members, place):
                     break
                 token = self.tokens[place]
-                may_stand = token.capital and token.word not in PREFIXES and token.word != "state"
+                may_stand = token.capital and token.word not in PREFIXES
                 if not (may_stand or token.word in inside):
+                    return None
+                if token.word == "state" and self.words[place + 1 : place + 2] in (
+                    ["university"],
+                    ["college"],
+                ):
                     return None  # "Ohio University" is not Ohio State University
             else:
                 return None

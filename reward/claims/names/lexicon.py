@@ -113,7 +113,7 @@ ROMAN = {
     for unit, units in enumerate(("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"))
     if len(tens + units) > 1
 }
-_COUNTED = (
+COUNTED = (
     "two",
     "three",
     "four",
@@ -127,7 +127,7 @@ _COUNTED = (
     "twelve",
     "thirteen",
 )
-DIGITS = ROMAN | {word: str(number) for number, word in enumerate(_COUNTED, start=2)}
+DIGITS = ROMAN | {word: str(number) for number, word in enumerate(COUNTED, start=2)}
 EXONYMS = {other: name for name, *others in groups("exonyms") for other in others}  # "wien" to "vienna"
 LIKE = _alike()  # "bill" to itself, "william" and "will"
 # Of inflected forms, and what they stand for: "cities" are made of "city".

@@ -14,7 +14,7 @@ from reward.claims.names.model import Name, singulars, tokens_of
 from reward.claims.names.places import differ
 from reward.claims.names.titles import title_words
 
-_SHORT_OF_PLACE = re.compile(r"([A-Z][^\W\d_]+)[ -](?:upon|on|am|an der|sur|ob der)[ -](?=[A-Z])")
+_SHORT_OF_PLACE = re.compile(r"([A-Z][^\W\d_]+)[ -](?:upon|under|on|am|an der|sur|ob der)[ -](?=[A-Z])")
 _FAMILY_FIRST = re.compile(r"\w+ \w+-[a-z]\w*")  # "Kim Jong-un"
 _NO_PERSONS = lexicon.KINDS | lexicon.PREFIXES | lexicon.COUNTRIES
 _MOST_PERSON = 4  # words of a person's name
@@ -54,6 +54,8 @@ def says(answer: Name, asked: Name) -> bool:
     given, wanted = key(answer)[0], key(asked)[0]
     if len(given) == len(wanted) and all(alike(a, b) for a, b in zip(given, wanted, strict=True)):
         return True
+    if len(given) > 1 and numbered(answer) == numbered(asked):
+        return True
     if wanted[-1] in lexicon.SUFFIXES and given[-1] not in lexicon.SUFFIXES:
         wanted = wanted[:-1] or wanted  # "Jr." can be left out, and not added
     elif given[-1] in lexicon.SUFFIXES and given[-1] != wanted[-1]:
@@ -66,6 +68,8 @@ def says(answer: Name, asked: Name) -> bool:
         return True
     if given == wanted[:1] and _FAMILY_FIRST.fullmatch(asked.text):
         return True
+    if "-" in asked.text and given[-len(wanted) :] == wanted and not asked.text.count(" "):
+        return True  # a surname of two words: "Okonjo-Iweala"
     return is_person(answer, given) and is_person(asked, wanted) and _one_person(given, wanted)
 
 
@@ -109,9 +113,15 @@ def _is_family(answer: Name, asked: Name) -> bool:
 def alike(a: str, b: str) -> bool:
     """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA"."""
     states = lexicon.STATES
-    if (a.isdigit() or b.isdigit()) and a != b:
-        return lexicon.DIGITS.get(a, a) == lexicon.DIGITS.get(b, b)  # "Apollo XI"
     return a == b or b in lexicon.LIKE.get(a, ()) or states.get(a) == (b,) or states.get(b) == (a,)
+
+
+def numbered(name: Name) -> tuple[str, ...]:
+    """The words of a name with its number at the end in digits: "Apollo XI" and "Apollo Eleven"."""
+    *words, last = name.tokens
+    written = name.text.split()[-1]
+    is_number = written.isupper() if last in lexicon.ROMAN else last in lexicon.COUNTED
+    return (*words, lexicon.DIGITS[last]) if words and is_number else name.tokens
 
 
 def _spells(short: Name, full: Name) -> bool:
@@ -140,9 +150,6 @@ def _one_person(given: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     """A surname alone, or first names that agree as far as both give them."""
     if given[-1] != wanted[-1]:
         return False
-    shorter, longer = sorted((given, wanted), key=len)
-    if 1 < len(shorter) < len(longer) and shorter == longer[-len(shorter) :]:
-        return True  # a surname of several words: "García Márquez", "Okonjo-Iweala"
     short, full = sorted((given[:-1], wanted[:-1]), key=len)
     if not short:
         return not (len(given) == 1 and is_common(given[-1]) and is_common(wanted[0]))

@@ -144,6 +144,8 @@ def _phrases(tokens: Tokens) -> Iterator[tuple[int, int, list[Token]]]:
 def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
     """The name that is at a place of a text; `said` are words before it that may be its title."""
     article = _ARTICLE.match(text, start, end) if text[start] in "TtAa" else None
+    if article and not lexicon.WORD.search(text, article.end(), end):
+        article = None  # "A -"
     start = article.end() if article else start
     written = text[start:end].rstrip(".")
     if not written.isalnum():

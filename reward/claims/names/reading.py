@@ -3,12 +3,10 @@
 import re
 
 from reward.claims.names import lexicon
-from reward.claims.names.lexicon import canonical, fold, is_common, words
+from reward.claims.names.lexicon import fold, is_common, words
 from reward.claims.names.model import Name, name_of, tokens_of
 
 _LONGEST = 200  # characters
-_NO_PERSONS = lexicon.CITIES | lexicon.COUNTRIES | lexicon.KINDS
-_MOST_FAMILY, _MOST_GIVEN = 2, 3  # words
 _MOST_WORDS = 12
 _REMARK = re.compile(r"\s*\([^()]*\)\s*\.?$")
 _ENDS = " \t\n.,;:!?\"'\u201c\u201d\u2018\u2019*_`[]()"
@@ -31,11 +29,6 @@ def read_name(answer: str) -> Name | None:
     if comma and len(tokens_of(text)) == 1:
         body, tail = text, ""  # "Washington, D.C."
     place = _place(tail)
-    if place is None and not quoted and _is_inverted(body.split(), tail.split()):
-        name = _whole(
-            f"{tail} {body}"
-        )  # "Mahfouz, Naguib"; the whole name alone is it, as two might be listed
-        return name and name._replace(start=0, end=len(answer), inverted=True)
     if place is None and quoted:
         body, place = text, ()  # "Eat, Pray, Love"
     if place is None or (not quoted and _is_several(body)):
@@ -48,12 +41,14 @@ def read_name(answer: str) -> Name | None:
     return name._replace(start=0, end=len(answer), place=place, family=family)
 
 
-def _is_inverted(family: list[str], given: list[str]) -> bool:
-    """Whether a family name is before given names."""
-    is_short = len(family) <= _MOST_FAMILY and 0 < len(given) <= _MOST_GIVEN
-    words = [*family, *given]
-    is_person = _NO_PERSONS.isdisjoint(map(canonical, words)) and not any(map(str.isdigit, "".join(words)))
-    return is_short and is_person and all(word[0].isupper() for word in words)
+def read_inverted(answer: str, asked: Name) -> Name | None:
+    """The asked name with its surname first, "Mahfouz, Naguib"; None for anything else, such as two names."""
+    surname, comma, given = answer.strip().strip(_ENDS).partition(", ")
+    whole = f"{given} {surname}"
+    if not comma or len(whole) > _LONGEST or not given[:1].isupper() or not surname[:1].isupper():
+        return None
+    name = name_of(whole, 0, len(whole))
+    return name._replace(start=0, end=len(answer)) if name.tokens == asked.tokens else None
 
 
 def _place(tail: str) -> tuple[str, ...] | None:

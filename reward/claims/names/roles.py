@@ -35,15 +35,26 @@ def allows(claimed: Name, indexes: Sequence[Index]) -> bool:
 
 
 def is_other_courtesy(claimed: Name, indexes: Sequence[Index]) -> bool:
-    """Whether the documents call the bearer of a name Mrs where a response says Mr, or the other way."""
+    """Whether the documents call the bearer of a name Mrs wherever a response says Mr, or the other way.
+
+    Nothing is known of a bearer with a first name, as it may be another one.
+    """
     said = {
-        COURTESIES[word]
-        for index in indexes
-        for first, last in _mentions(index, claimed)
-        for word in index.words[max(0, first - _MOST_STEPS // 2) : last]
-        if word in COURTESIES
+        _courtesy_before(index, first) for index in indexes for first, _ in _mentions(index, claimed) if first
     }
-    return bool(said) and claimed.courtesy not in said
+    return bool(said & {"mr", "mrs"}) and not said & {claimed.courtesy, "other"}
+
+
+def _courtesy_before(index: Index, first: int) -> str:
+    """The Mr or Mrs before a name; "other" for what may be a first name, and for "Mr and Mrs"."""
+    before = index.tokens[first - 1]
+    gap = index.text[before.end : index.tokens[first].start]
+    if gap not in (" ", ". ") or not before.capital:
+        return ""
+    if before.word not in COURTESIES:
+        return "other" if gap == " " and before.word not in TITLES else ""
+    both = first > 2 and index.tokens[first - 2].word in ("and", "or")
+    return "other" if both else COURTESIES[before.word]
 
 
 def _descriptions(index: Index, claimed: Name) -> Iterator[tuple[frozenset[str], bool]]:

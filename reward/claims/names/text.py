@@ -8,7 +8,6 @@ from reward.claims.names.lexicon import LIKE, ROMAN, STATES, canonical, is_commo
 from reward.claims.names.model import CAMEL, Tokens, tokens_of
 
 MOST_PLACES = 500  # of one word in one text that are looked at
-_ROMAN_OF = {digits: roman for roman, digits in ROMAN.items()}
 _MOST_MERGED = 1 << 16  # places of one of several writings
 _LONG_PEOPLE = 8  # letters: "Ligurian" is of Liguria, Julian is not Julia
 _PLURALS = ("ans", "ists", "ites", "crats", "isms")  # "Republicans" are more than one Republican
@@ -90,11 +89,12 @@ def _other_writings(text: str, tokens: Tokens, places: dict[str, list[int]]) -> 
             others[part.lower()].append(place)
         if not written.isascii() and (other := canonical(transcribed(written))) != readings[place].word:
             others[other].append(place)
+    for place in places.get("washington", ()):  # a phrase: "Washington, D.C." holds "D.C.", too
+        if text[starts[place] : ends[place]].replace(".", "").endswith("DC"):
+            others["dc"].append(place)
     for word, at in places.items():
         if (digits := ROMAN.get(word)) is not None:  # "Chapter XIV" and "Chapter 14"
             others[digits].extend(place for place in at if text[starts[place] : ends[place]].isupper())
-        elif word in _ROMAN_OF:
-            others[_ROMAN_OF[word]].extend(at)
     for short, full in STATES.items():
         if len(full) == 1 and short in places:
             letters = [place for place in places[short] if text[starts[place] : ends[place]].isupper()]

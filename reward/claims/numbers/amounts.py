@@ -101,7 +101,8 @@ def multiple_at(text: str, start: int, end: int) -> Number | None:
     if is_none:
         return None
     value, step = (Decimal(MULTIPLES[word]), _ONE) if MULTIPLES[word] else (Decimal("0.5"), Decimal(0))
-    return Number(((value,),), Kind.QUANTITY, "times", "multiple", step=step, start=start, end=end)
+    multiple = Number(((value,),), Kind.QUANTITY, "times", "multiple", step=step, start=start, end=end)
+    return multiple if word in ("twice", "thrice") else changed(multiple, trend="multiplied")
 
 
 def _multiplies(text: str, word: str, start: int, end: int) -> bool:

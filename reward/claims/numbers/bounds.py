@@ -79,6 +79,7 @@ _CLIMBS = re.compile(
     r"|moved)[ ]$",
     re.IGNORECASE,
 )
+_WARMER = re.compile(r"(?:warm|hott|cold|cool)er\b", re.IGNORECASE)
 _REACH = 80
 _SHORT = ("nearly", "almost")
 _JUST = ("just ", "slightly ")
@@ -133,6 +134,8 @@ def bounded(text: str, number: Number, low: int) -> Number:
             break  # a show "starts at 9"
         if number.kind is Kind.COUNT and match[0].lower().startswith("within"):
             break  # "within 49 words" is the answer's own length, "within 28 days" a bound
+        if number.dimension != "temperature" and _WARMER.match(match[0].lstrip()):
+            break  # "warmer than 2015"
         if name in _SHORTLY:
             if number.kind is not Kind.TIME:
                 break

@@ -33,10 +33,10 @@ _CLOCKS = (
     re.compile(r"(?P<hour>\d{1,2})(?:[hH]|[ ]h[ ])(?P<minute>\d{2})(?![^\W_]|[ ]?min)"),
 )
 _O_CLOCK = re.compile(
-    rf"(?P<hour>\d{{1,2}})(?:[.:](?P<minute>\d{{2}}))?{SPACE}(?:(?P<uhr>Uhr)|uur|heures|horas|ore){END}"
+    rf"(?P<hour>\d{{1,2}})(?:[.:](?P<minute>\d{{2}}))?{SPACE}(?:(?P<uhr>Uhr)|uur|heures|horas){END}"
 )
 _AT_AN_HOUR = re.compile(
-    r"\b(?:om|tot|vanaf|v[oó]{2}r|rond|à|vers|dès|avant|après|jusqu['\u2019]à|a las|las|às|alle|ore)[ ]$",
+    r"\b(?:om|tot|vanaf|v[oó]{2}r|rond|à|vers|dès|avant|après|jusqu['\u2019]à|a las|las|às)[ ]$",
     re.IGNORECASE,
 )
 _MILITARY = re.compile(

@@ -45,7 +45,6 @@ _NEAR_JUST_ONE = Fraction(1, 10)  # "just over half" of 55%, "just over a tonne"
 _HALF, _LARGEST_WITH_HALF = Decimal("0.5"), 1000
 _FIRST_OF_TWO_DIGITS = 10
 _SHORTLY, _ABOUT, _QUARTER = 20, 10, 15  # minutes
-WIDEST_RANGE = 2  # "20 to 30" of 26, but "10 to 50" says nothing of it
 _NEAR_STEPS = 2  # nobody says "over 8,106" of 8,110
 
 
@@ -66,9 +65,8 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
     It does when the two are equal, one of them perhaps bare or open; when the found one, which must be the
     more precise, rounds to the claim as written ("1.2 million": 1,234,567; "about 500": 466) and differs from
     it by no more than `MOST_ROUNDING`, or `MOST_ROUNDING_ABOUT` where the claim is approximate; when it lies
-    within a claimed bound, or in a range no wider than its lower end; when it is a fuller date; or when
-    it lies within the tolerance. Years, dates, identifiers, ordinals and ratios are never rounded, and times
-    by ten minutes at most.
+    within a claimed bound; when it is a fuller date; or when it lies within the tolerance. Years, dates,
+    identifiers, ordinals and ratios are never rounded, and times by ten minutes at most.
 
     Args:
         claimed: The number of the response.
@@ -100,10 +98,8 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
         return is_converted and _rounds_to(unbound(claimed), unbound(found), Fraction(0))
     if claimed.kind is Kind.TIME and claimed.form is found.form is Form.EXACT:
         return claimed.approximate and _is_about_then(claimed, found)
-    if claimed.kind in _NEVER_ROUNDED:
+    if claimed.form is not found.form or claimed.kind in _NEVER_ROUNDED:
         return False
-    if claimed.form is not found.form:
-        return found.form is Form.EXACT and _lies_in_range(claimed, found)
     return _rounds_to(claimed, found, Fraction(relative_tolerance))
 
 
@@ -248,16 +244,6 @@ def _lies_within(claimed: Number, found: Number) -> bool:
         if beyond > 0 or (beyond == 0 and edge_may_touch):
             return True
     return False
-
-
-def _lies_in_range(claimed: Number, found: Number) -> bool:
-    """Whether a value lies in a claimed range that is narrow enough to say something of it."""
-    if claimed.form is not Form.RANGE:
-        return False
-    return any(
-        0 < low < value < high and Fraction(high) <= Fraction(low) * WIDEST_RANGE
-        for (low, high), (value,) in _pairs(claimed, found)
-    )
 
 
 def _rounds_to(claimed: Number, found: Number, tolerance: Fraction) -> bool:

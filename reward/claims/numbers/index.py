@@ -95,9 +95,9 @@ class NumberIndex:
         return {part.start: one for one in whole for part in one.parts}
 
     @cached_property
-    def parts(self) -> frozenset[int]:
-        """Where the ends of ranges and the years of dates start."""
-        wholes = (one for one in self.numbers if one.form is Form.RANGE or one.kind is Kind.DATE)
+    def years_of_dates(self) -> frozenset[int]:
+        """Where the years of dates start."""
+        wholes = (one for one in self.numbers if one.kind is Kind.DATE and one.form is Form.EXACT)
         return frozenset(part.start for one in wholes for part in one.parts)
 
     @cached_property
@@ -181,7 +181,7 @@ def _windows(claimed: Number, relative_tolerance: float) -> Iterator[Window]:
         yield from (_widened(float(v), float(v)) for reading in claimed.readings for v in reading if v)
         return
     far = float(reach(claimed, relative_tolerance=relative_tolerance))
-    is_range = claimed.form is Form.RANGE  # any year in a decade supports it
+    is_decade = claimed.form is Form.RANGE and not claimed.parts  # any year in it supports it
     if is_era(claimed):  # and so does a somewhat longer one that lies in it for the greater part
         far += float(claimed.values[1] - claimed.values[0]) + 1
     if claimed.kind is Kind.PERIOD:  # a winter is of two years; a part of a year may have none
@@ -189,7 +189,7 @@ def _windows(claimed: Number, relative_tolerance: float) -> Iterator[Window]:
         yield 0, 0
     for reading in claimed.readings:
         first = float(reading[0])
-        last = float(reading[-1]) if is_range else first
+        last = float(reading[-1]) if is_decade else first
         yield _widened(first - far, last + far) if isfinite(first + last + far) else (-inf, inf)
 
 

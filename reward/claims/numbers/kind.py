@@ -90,7 +90,7 @@ class Numbers(ClaimKind):
         config = self.config
         return response_numbers(response, self.query, words=config.number_words, locale=config.locale)
 
-    def read(self, answer: str, *, of_documents: bool = False) -> Number | None:
+    def read(self, answer: str, *, of_documents: bool = False, asked: Number | None = None) -> Number | None:
         return parse_number(answer, conventions=self._in_documents if of_documents else self._in_response)
 
     @cached_property
@@ -130,13 +130,10 @@ class Numbers(ClaimKind):
         """Whether the consensus is the claimed number, or rounds to it as written.
 
         As `reward.claims.numbers.supports`, but strict where a policy could write itself claims that always
-        hold: a bound needs the same bound, a range the same range, and a bare claim a bare consensus (10 is
-        not 10%).
+        hold: a bound needs the same bound, and a bare claim a bare consensus (10 is not 10%).
         """
         is_one_bare = (claimed.kind is Kind.COUNT) != (consensus.kind is Kind.COUNT)
-        is_range = claimed.form is Form.RANGE and bool(claimed.parts)
-        is_in_range = is_range and consensus.form is not Form.RANGE
-        if claimed.is_bound or consensus.is_bound or is_one_bare or is_in_range:
+        if claimed.is_bound or consensus.is_bound or is_one_bare:
             return equal(close_like(claimed, consensus), consensus)
         return supports(claimed, consensus, relative_tolerance=relative_tolerance)
 

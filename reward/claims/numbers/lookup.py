@@ -4,6 +4,7 @@ Values are indexed for each text once and kept for the next response to the same
 that is not found by its value is held against those near it, for rounding and units.
 """
 
+import calendar
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -33,8 +34,8 @@ _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
 _LEFT_OUT = re.compile(r"^v(?=\d)|(?<=\d\d)s$")  # "v2.4.1" is 2.4.1
 _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
-_MOST_OF_THEM, _LONG_WORD = 0.6, 4  # letters
-_BESIDE_NUMBERS = {"before", "after", "between", "about", "than", "from", "with", "were"}
+_LONG_WORD = 4  # letters
+_BESIDE_NUMBERS = {"before", "after", *map(str.lower, calendar.month_name[1:])}
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
 _MOST_PLACES_KEPT = 16
@@ -108,7 +109,7 @@ class NumberLookup:
         found = next((place for place in places if place is not None), None)
         found = found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
         found = found or self._find_open_degrees(claimed) or self._find_otherwise(claimed)
-        return found or self._find_nth(claimed, context) or self._find_inside(claimed, context)
+        return found or self._find_nth(claimed, context)
 
     def _find_denied(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """The bound whose opposite a sentence denies: "nobody below 40 may" of who must be "at least 40".
@@ -366,20 +367,8 @@ class NumberLookup:
         The year of a date supports no part of a year: the date must.
         """
         may_be_part = claimed.trend in PARTS_OF_TIME and found.kind is not Kind.DATE
-        is_part = may_be_part and found.start in index.parts
-        return not (is_part or _is_inside(claimed, found)) and self._says(claimed, found)
-
-    def _find_inside(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """A value in a claimed range, where a sentence says much the same, and that is no end of another."""
-        if claimed.form is not Form.RANGE or not claimed.parts or context is None:
-            return None
-        for document, index in self.texts:
-            for entry in index.near(claimed, relative_tolerance=0):
-                found, place = entry.number, Place(entry.number, document)
-                is_inside = _is_inside(claimed, found) and found.start not in index.parts
-                if is_inside and self._says(claimed, found) and is_of_sentence(context(), place):
-                    return place
-        return None
+        is_part = may_be_part and found.start in index.years_of_dates
+        return not is_part and self._says(claimed, found)
 
     def _says(self, claimed: Number, found: Number) -> bool:
         """Whether a number of a document supports one of a response.
@@ -467,18 +456,13 @@ def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Numb
     return (Place(number, document) for _, number in places)
 
 
-def _is_inside(claimed: Number, found: Number) -> bool:
-    return claimed.form is Form.RANGE and bool(claimed.parts) and found.form is Form.EXACT
-
-
 def is_of_sentence(said: str, place: Place[Number]) -> bool:
-    """Whether the sentence of a document around a number has most of the longer words of another sentence."""
+    """Whether the sentence of a document around a number has the longer words of another sentence."""
     long_ones = (word for word in content_words(said) if len(word) >= _LONG_WORD and word.isalpha())
     words = {*long_ones} - _BESIDE_NUMBERS
     text = place.document.text
     low, high = sentence_span(text, place.mention.start, place.mention.end)
-    shared = words & content_words(text[low:high])
-    return bool(words) and len(shared) >= _MOST_OF_THEM * len(words)
+    return bool(words) and words <= content_words(text[low:high])
 
 
 def words_near(place: Place[Number]) -> frozenset[str]:

@@ -21,7 +21,8 @@ def as_share(number: Number, like: Number) -> Number:
     tripled, too.
     """
     for writing in multiples(number):
-        if (writing.kind, writing.unit) == (like.kind, like.unit) and writing.trend == like.trend:
+        is_meant = writing.trend == like.trend or (writing.unit == "times" and like.trend == Trend.MULTIPLIED)
+        if (writing.kind, writing.unit) == (like.kind, like.unit) and is_meant:
             return writing
     if number.kind is like.kind or not (_is_plain(number) and _is_plain(like)):
         return number
@@ -43,14 +44,15 @@ def as_share(number: Number, like: Number) -> Number:
 
 def _is_plain(number: Number) -> bool:
     """Whether a number says that it is a share: a percentage, a fraction in words, or "two in five"."""
-    return number.kind in (Kind.PERCENT, Kind.RATIO) or (number.kind is Kind.COUNT and not number.step)
+    is_of_all = number.kind is Kind.RATIO and bool(number.parts) and number.parts[0].counts  # no "1:3"
+    return number.kind is Kind.PERCENT or is_of_all or (number.kind is Kind.COUNT and not number.step)
 
 
 def multiples(number: Number) -> Iterator[Number]:
-    """What is tripled has risen by 200%, and what is halved has fallen by 50%."""
+    """What is tripled has risen by 200%, and what is halved has fallen by 50%; "three times" says neither."""
     if number.form is not Form.EXACT or len(number.values) > 1:
         return
-    if number.unit == "times" and not number.rate and 0 < number.value <= _MOST_FEW and number.value != 1:
+    if number.trend == Trend.MULTIPLIED:
         trend, percent = Trend.RISE_BY, (number.value - 1) * _HUNDRED
         if percent < 0:
             trend, percent = Trend.FALL_BY, -percent
@@ -58,7 +60,7 @@ def multiples(number: Number) -> Iterator[Number]:
     elif number.kind is Kind.PERCENT and number.trend in (Trend.RISE_BY, Trend.FALL_BY):
         change = number.value / _HUNDRED * (1 if number.trend == Trend.RISE_BY else -1)
         if change > -1:
-            yield _written(number, 1 + change, Kind.QUANTITY, "times", "multiple", Trend.NONE)
+            yield _written(number, 1 + change, Kind.QUANTITY, "times", "multiple", Trend.AS_MULTIPLE)
 
 
 def _written(number: Number, value: Decimal, kind: Kind, unit: str, dimension: str, trend: Trend) -> Number:

@@ -45,6 +45,9 @@ class Trend(StrEnum):
     AT_LATEST = "at the latest"
     MORE_THAN = "more than"  # another thing
     LESS_THAN = "less than"
+    MULTIPLIED = "multiplied"  # "tripled", and no "three times"
+    AS_MULTIPLE = "as multiple"  # a rise by 200% as what is tripled
+    PLUS = "plus"  # "+5%"
     EXACTLY = "exactly"  # so many, and neither about nor at least so many
     MINUS = "minus"  # a negative number that is written without its sign
     NONE = ""
@@ -60,10 +63,11 @@ _LESS_OR_MORE = (
     *((Trend.ABOVE, Trend.FALL_BY), (Trend.BELOW, Trend.RISE_BY)),  # "3% above" and "3% less than"
     *((Trend.MORE_THAN, Trend.LESS_THAN), (Trend.MORE_THAN, Trend.FALL_BY), (Trend.LESS_THAN, Trend.RISE_BY)),
 )
+_SIGNS = ((Trend.PLUS, Trend.FALL_BY), (Trend.PLUS, Trend.LOSS))
 _MOVED = ((Trend.UP, Trend.DOWN), (Trend.UP, Trend.FALL_TO), (Trend.DOWN, Trend.RISE_TO))
 _UNMOVED = tuple((Trend.STEADY, one) for one in (Trend.UP, Trend.DOWN, Trend.RISE_TO, Trend.FALL_TO))
 _OPPOSED = frozenset(
-    pair for row in (*_ONE_OF, *_LESS_OR_MORE, *_MOVED, *_UNMOVED) for pair in permutations(row, 2)
+    pair for row in (*_ONE_OF, *_LESS_OR_MORE, *_SIGNS, *_MOVED, *_UNMOVED) for pair in permutations(row, 2)
 )
 _EXACTLY = ("exactly", "precisely")
 # The months of a year, and the days of a month, that can be called early, mid and late.
@@ -194,6 +198,8 @@ _MOST_MOVED = 6  # words from "cut" to its "to"
 
 def trend_of(text: str, number: Number) -> Trend:
     """What the words beside a number make of it."""
+    if number.trend:
+        return Trend(number.trend)
     if number.kind in (Kind.DATE, Kind.YEAR):
         return _life_event(text, number) or _side_of_date(text, number)
     if number.kind is Kind.DURATION:
@@ -243,7 +249,7 @@ def trend_of(text: str, number: Number) -> Trend:
     if trend := _said_behind(text, number):
         return trend
     if number.kind in _SHARES and text.startswith("+", number.start):
-        return Trend.RISE_BY
+        return Trend.PLUS
     return Trend.EXACTLY if last in _EXACTLY and number.form is Form.EXACT else Trend.NONE
 
 
@@ -253,8 +259,13 @@ def are_opposed(claimed: Number, found: Number) -> bool:
         return found.trend not in _DOWN
     if claimed.trend == Trend.EXACTLY:
         return found.is_bound or found.approximate
+    if claimed.trend == Trend.AS_MULTIPLE:
+        return found.trend != Trend.MULTIPLIED
+    is_day = claimed.kind is Kind.DATE and claimed.values[2] != 0  # "late on 7 May" is a time of that day
     is_dated = claimed.trend in PARTS_OF_TIME and found.kind is Kind.DATE and found.form is Form.EXACT
-    return (claimed.trend, found.trend) in _OPPOSED or (is_dated and _is_of_other_part(claimed, found))
+    return (claimed.trend, found.trend) in _OPPOSED or (
+        is_dated and not is_day and _is_of_other_part(claimed, found)
+    )
 
 
 def _is_of_other_part(claimed: Number, found: Number) -> bool:

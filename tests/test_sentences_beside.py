@@ -1,0 +1,94 @@
+"""Ordinary sentences beside a document's: what a review of the rules for short pairs found wrong."""
+
+import pytest
+
+from reward.claims.names.reading import read_name
+from reward.config import AuditConfig
+from reward.lexical import lexical_audit
+from reward.types import Document, Outcome, RagQuery
+
+
+def outcome(document: str, answer: str) -> Outcome:
+    query = RagQuery(id="q", query="?", documents=(Document(id="d", text=document),))
+    return lexical_audit(query, answer, AuditConfig()).outcome
+
+
+@pytest.mark.parametrize(
+    ("document", "answer"),
+    [
+        ("In all, 51 people attended the meeting.", "Mr. Li attended the meeting."),
+        ("In all, 11 people attended the meeting.", "President Xi attended the meeting."),
+        ("Kim, 54, met reporters.", "Liv Kim met reporters."),
+        ("He was arrested twice.", "Crime rose by 100%."),
+        ("She won the prize three times. Sales rose sharply.", "Sales rose by 200%."),
+        ("The bridge was begun in 1887 and completed in 1905.", "The bridge was completed before 1900."),
+        ("The war began in 1939 and ended in 1945.", "The war began after 1940."),
+        (
+            "The law was proposed in 1998 but was never passed.",
+            "The law was passed before 2000.",
+        ),
+        ("The company was not founded in 1998.", "The company was founded before 2000."),
+        ("The Reds lost 4-0 to the Cubs.", "The Reds lost 3-5 to the Cubs."),
+        (
+            "Apple sold 45 million phones in 2015 and 78 million phones in 2016.",
+            "Apple sold 40 to 50 million phones in 2016.",
+        ),
+        ("The interest rate was 4.5 percent.", "The interest rate went from 4 percent to 5 percent."),
+        ("The dose must not exceed 15 mg.", "The dose must be 10 to 20 mg."),
+        ("The EU sent troops to Mali.", "AU sent troops to Mali."),
+        ("Mr. Nguyen was arrested in Hanoi.", "Le was arrested in Hanoi."),
+        ("The firm is based in Seattle, Washington.", "The firm is based in Washington, DC."),
+        ("Denzel Washington won an award.", "He lives in Washington, DC."),
+        ("Dr Jones won the race.", "D. R. Jones won the race."),
+        ("Ed Smith left.", "E. D. Smith left."),
+        ("Mrs Keller won the race.", "Mr Keller won the race."),
+        ("Ohio State University opened.", "Ohio University opened."),
+        ("The factory was sold in November 2017.", "The factory was sold in early 2017."),
+        ("Prices changed by -2.1%.", "Prices changed by +2.1%."),
+    ],
+)
+def test_a_wrong_answer_is_refuted(document: str, answer: str) -> None:
+    assert outcome(document, answer) is Outcome.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("document", "answer"),
+    [
+        ("Ms. Harris and Biden spoke in Ohio.", "Mr. Biden spoke in Ohio."),
+        ("Mr. Trump met Merkel.", "Ms. Merkel met Mr. Trump."),
+        ("He would miss Obama's speech.", "Mr. Obama gave a speech."),
+        ("Mr. Obama's wife Michelle Obama spoke.", "Mrs. Obama spoke."),
+        ("Mr and Mrs Dursley lived in Surrey.", "Mr Dursley lived in Surrey."),
+        ("The company has 200 Chili's restaurants.", "The company has 200 restaurants."),
+        ("The port handled three ore carriers.", "The port handled three carriers."),
+        ("The party had three Franken aides.", "The party had three aides."),
+        ("The storm hit late May 7.", "The storm hit late May 7."),
+        ("The vote was held on 7 May 2015.", "The vote was held late May 7, 2015."),
+        (
+            "New York State Attorney General Letitia James sued.",
+            "New York Attorney General Letitia James sued.",
+        ),
+        ("The Texas State Legislature passed the bill.", "The Texas Legislature passed the bill."),
+        ("2016 was warmer than 2015.", "2015 was colder than 2016."),
+        (
+            "Queen Elizabeth knighted Drake.",
+            "The knighthood was bestowed by Queen Elizabeth upon Drake.",
+        ),
+        ("GDP growth was +2.1% in 2019.", "GDP growth rose to 2.1% in 2019."),
+        ("World War II (1939-1945) was long.", "The war began in late 1939."),
+        ("The study ran between 2014 and 2016.", "The study began in late 2014."),
+        ("DC Comics announced a film in Washington.", "In Washington, DC Comics announced a film."),
+        ("The law took effect in 1987.", "The law took effect before 1990."),
+        ("It was made by JRR Tolkien.", "It was made by J. R. R. Tolkien."),
+        ("See Chapter 14.", "Chapter XIV is on the sea."),
+        ("The price rose by 200%.", "The price tripled."),
+    ],
+)
+def test_a_right_answer_is_not_refuted(document: str, answer: str) -> None:
+    assert outcome(document, answer) is not Outcome.REFUTED
+
+
+@pytest.mark.parametrize("answer", ["A -", "A &", "The .", "Obama, Biden", "Bath, Somerset"])
+def test_what_is_no_one_name_is_none(answer: str) -> None:
+    name = read_name(answer)
+    assert name is None or name.tokens == ("a",)
