@@ -84,6 +84,8 @@ _FIRST_NAMES = ("jan",)  # before a surname: "Jan Maes"
 _KEPT = lexicon.PREFIXES | lexicon.GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
 _SILENT = _EMPTY | lexicon.CALENDAR
+_FOREIGN_ARTICLES = frozenset(("le", "la", "les", "une", "el", "los", "las", "una", "il", "het", "een"))
+_NEXT_SMALL = re.compile(r" ((?![A-Z])[^\W\d_]{2,})")
 
 
 def _runs(text: str) -> Iterator[list[Part]]:
@@ -129,6 +131,8 @@ def _name(text: str, run: list[Part]) -> Name | None:
     whole = run
     if len(run) == 1:
         one = run[0]
+        if one.low in _FOREIGN_ARTICLES and _opens_foreign(text, one):
+            return None
         if one.low in _SURNAMES_TOO and _is_apposed(text, one):
             return name_of(text, one.start, one.end)
         behind = _behind(text, one.end)
@@ -148,6 +152,13 @@ def _name(text: str, run: list[Part]) -> Name | None:
     if not run or all(part.low in lexicon.TITLES or len(part.low) == 1 for part in run):
         return None
     return name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+
+
+def _opens_foreign(text: str, part: Part) -> bool:
+    """Whether an article opens a sentence of another language ("La loi"), and is no "LA" and no Mr. Le."""
+    behind = _NEXT_SMALL.match(text, part.end)
+    is_article = behind is not None and part.text.istitle() and begins(text, part.start)
+    return is_article and behind is not None and behind[1].islower() and not is_common(behind[1])
 
 
 def _is_begun(text: str, part: Part, is_small: IsSmall) -> bool:

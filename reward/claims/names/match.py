@@ -24,7 +24,7 @@ Key = tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]
 def key(name: Name) -> Key:
     """What tells whether two answers are one: "University of Oslo" and "Oslo University" have one key."""
     words = name.tokens
-    if len(words) > 1 and name.inverted and words[0] in lexicon.OF_HEADS:
+    if len(words) > 1 and name.inverted:
         before, _, _ = name.text.partition(" of ")  # "University Hospital of Ghent"
         num_before = min(len(before.split()), len(words) - 1)
         words = (*words[num_before:], *words[:num_before])

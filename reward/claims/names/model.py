@@ -172,7 +172,8 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
     kept = kept or words
     if len(kept) > 1 and kept[-1] in lexicon.LEGAL_FORMS:
         kept = kept[:-1]
-    inverted = " of " in written and fold(written.split()[0]) in lexicon.OF_HEADS
+    heads = map(fold, written.partition(" of ")[0].split())  # "Technical University of Munich"
+    inverted = " of " in written and not lexicon.OF_HEADS.isdisjoint(heads)
     if kept[-1] in lexicon.RULERS and " the " in written:  # "Henry the Eighth" is Henry VIII
         kept = (*kept[:-1], lexicon.RULERS[kept[-1]])
     family = len(kept) == 1 and _is_family(text, start, end)

@@ -50,7 +50,7 @@ _COMPOUND = re.compile(
     r"(?:[ai]?(?:due|tre|tré|quattro|cinque|sei|sette|nove)|uno|otto)"
     r"|(?:due|tre|quattro|cinque|sei|sette|otto|nove)cento\w*|mille\w{3,}|\w+mila"
     r"|(?:due|tre|quattro|cinque|sei|sette|otto|nove|dieci|undici|dodici|venti|trenta|quaranta|cinquanta|cento)mila\w+"
-    r"|cento(?:uno|due|tre|quattro|cinque|sei|sette|nove|dieci|undici|dodici|\w+nta(?:\w{3,7})?|venti?\w*|otto))"
+    r"|cento(?:uno|due|tre|quattro|cinque|sei|sette|nove|dieci|undici|dodici|\w+nt(?:a\w*|uno|otto)|venti?\w*|otto))"
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _END_OF_SENTENCE = re.compile(r"[.!?\n]+")
