@@ -45,6 +45,13 @@ def outcome(document: str, answer: str) -> Outcome:
         ("Ohio State University opened.", "Ohio University opened."),
         ("The factory was sold in November 2017.", "The factory was sold in early 2017."),
         ("Prices changed by -2.1%.", "Prices changed by +2.1%."),
+        ("Smith doubled in the first inning. Sales grew.", "Sales rose by 100%."),
+        ("She tripled her lead. Prices rose.", "Prices rose by 200%."),
+        ("The company was sold by the bank founded in 1987.", "The company was sold before 1990."),
+        ("Fire destroyed the church built in 1850.", "Fire destroyed the church before 1860."),
+        ("Smith beat Jones in 1998.", "Jones beat Smith before 2000."),
+        ("0% of voters agreed.", "A thousandth of voters agreed."),
+        ("Heat came.", "El niño brought rain."),
     ],
 )
 def test_a_wrong_answer_is_refuted(document: str, answer: str) -> None:
@@ -82,6 +89,19 @@ def test_a_wrong_answer_is_refuted(document: str, answer: str) -> None:
         ("It was made by JRR Tolkien.", "It was made by J. R. R. Tolkien."),
         ("See Chapter 14.", "Chapter XIV is on the sea."),
         ("The price rose by 200%.", "The price tripled."),
+        (
+            "The firm moved to the U.S. The deal cost $4 million.",
+            "The firm moved to the U.S. A deal cost $4 million.",
+        ),
+        ("Sammy Davis Jr. sang. A statue was built.", "It honours Sammy Davis Jr. A statue was built."),
+        ("Mr & Mrs Keller won the race.", "Mr Keller won the race."),
+        ("Mr. and the late Mrs. Keller won.", "Mr. Keller won."),
+        ("Mrs. Trump and the president spoke. Trump left early with his wife.", "Mr. Trump left early."),
+        ("Smith, 40, was shot. Police said Ms. Smith is his wife.", "Mr. Smith was shot."),
+        ("The three Dias brothers played.", "Three brothers played."),
+        ("He has 12 Mesi shirts.", "He has 12 shirts."),
+        ("The firm lost money in the first quarter.", "After a quarter of losses, the firm cut jobs."),
+        ("Stratford-on-Avon grew.", "Stratford-upon-Avon grew."),
     ],
 )
 def test_a_right_answer_is_not_refuted(document: str, answer: str) -> None:

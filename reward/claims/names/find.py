@@ -85,7 +85,7 @@ _KEPT = lexicon.PREFIXES | lexicon.GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
 _SILENT = _EMPTY | lexicon.CALENDAR
 _FOREIGN_ARTICLES = frozenset(("le", "la", "les", "une", "el", "los", "las", "una", "il", "het", "een"))
-_NEXT_SMALL = re.compile(r" ((?![A-Z])[^\W\d_]{2,})")
+_NEXT_SMALL = re.compile(r" ([^\W\d_]{2,}) ([^\W\d_]{2,})")
 
 
 def _runs(text: str) -> Iterator[list[Part]]:
@@ -157,8 +157,9 @@ def _name(text: str, run: list[Part]) -> Name | None:
 def _opens_foreign(text: str, part: Part) -> bool:
     """Whether an article opens a sentence of another language ("La loi"), and is no "LA" and no Mr. Le."""
     behind = _NEXT_SMALL.match(text, part.end)
-    is_article = behind is not None and part.text.istitle() and begins(text, part.start)
-    return is_article and behind is not None and behind[1].islower() and not is_common(behind[1])
+    if behind is None or not part.text.istitle() or not begins(text, part.start):
+        return False
+    return all(word.islower() and not is_common(word) for word in behind.groups())
 
 
 def _is_begun(text: str, part: Part, is_small: IsSmall) -> bool:

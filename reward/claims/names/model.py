@@ -165,7 +165,8 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
         or _tells(
             token,
             first=i == 0,
-            is_letter=0 < i == len(tokens) - 1 or text.startswith(".", token.end),
+            is_letter=text.startswith(".", token.end)
+            or (0 < i == len(tokens) - 1 and "." not in text[token.start - 2 : token.start]),
             linked=i > 0 and tokens[i - 1].word in lexicon.LINKS,
         )
     )

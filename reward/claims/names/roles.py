@@ -8,6 +8,7 @@ Of courtesies only Mr and Mrs tell people apart ("Sir" says nothing); "Dr" and "
 organisations have no roles.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from reward.claims.names.index import Index, Range
@@ -15,6 +16,8 @@ from reward.claims.names.lexicon import COUNTRIES, KINDS, SUFFIXES, TITLES, is_c
 from reward.claims.names.match import agree
 from reward.claims.names.model import COURTESIES, ROLES, Name
 
+_FAMILY = frozenset(("wife", "husband", "brother", "sister", "son", "daughter", "father", "mother", "widow"))
+_TWO_PEOPLE = re.compile(r"(?:\band|\bor|&|/)[^.;!?]{0,16}$")
 _LINKS = words("role_links") | COUNTRIES
 _MOST_STEPS = 6  # words around a name
 _MOST_MENTIONS = 200
@@ -35,25 +38,35 @@ def allows(claimed: Name, indexes: Sequence[Index]) -> bool:
 
 
 def is_other_courtesy(claimed: Name, indexes: Sequence[Index]) -> bool:
-    """Whether the documents call the bearer of a name Mrs wherever a response says Mr, or the other way.
+    """Whether the documents call the bearer of a name Mrs where a response says Mr, or the other way.
 
-    Nothing is known of a bearer with a first name, as it may be another one.
+    They must say so at the first mention, and speak of nobody else with that name: of no first name, no other
+    title, no wife, and not of Mr and Mrs.
     """
-    said = {
-        _courtesy_before(index, first) for index in indexes for first, _ in _mentions(index, claimed) if first
-    }
-    return bool(said & {"mr", "mrs"}) and not said & {claimed.courtesy, "other"}
+    said: set[str] = set()
+    for index in indexes:
+        if not _FAMILY.isdisjoint(index.places):
+            return False
+        for first, _ in _mentions(index, claimed):
+            courtesy = _courtesy_before(index, first)
+            if courtesy in COURTESIES.values():
+                said.add(courtesy)
+            elif courtesy or not said:
+                return False
+    return bool(said) and claimed.courtesy not in said
 
 
 def _courtesy_before(index: Index, first: int) -> str:
-    """The Mr or Mrs before a name; "other" for what may be a first name, and for "Mr and Mrs"."""
+    """The Mr or Mrs before a name; "other" for another title, a first name, or "Mr and Mrs"."""
+    if first == 0:
+        return ""
     before = index.tokens[first - 1]
     gap = index.text[before.end : index.tokens[first].start]
     if gap not in (" ", ". ") or not before.capital:
         return ""
     if before.word not in COURTESIES:
-        return "other" if gap == " " and before.word not in TITLES else ""
-    both = first > 2 and index.tokens[first - 2].word in ("and", "or")
+        return "other" if gap == " " or before.word in TITLES else ""
+    both = _TWO_PEOPLE.search(index.text, max(0, before.start - 24), before.start)
     return "other" if both else COURTESIES[before.word]
 
 

@@ -34,7 +34,10 @@ _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
 _LEFT_OUT = re.compile(r"^v(?=\d)|(?<=\d\d)s$")  # "v2.4.1" is 2.4.1
 _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
-_LONG_WORD = 4  # letters
+_WORDS = re.compile(r"[^\W\d_]{4,}")
+MULTIPLE = re.compile(
+    r"(?:doubl|tripl|trebl|quadrupl|quintupl|halv)\w*|\w+fold|percent|cent|r[io]se[ns]?|fell|fallen"
+)
 _BESIDE_NUMBERS = {"before", "after", *map(str.lower, calendar.month_name[1:])}
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
@@ -105,8 +108,10 @@ class NumberLookup:
             context: Text around it; of several equal places the one with most of its words is taken.
         """
         writings = chain((claimed,), other_writings(claimed))
-        places = (self._find(writing, context) for writing in writings)
-        found = next((place for place in places if place is not None), None)
+        places = ((writing, self._find(writing, context)) for writing in writings)
+        found = next(
+            (place for one, place in places if place and _is_meant(claimed, one, place, context)), None
+        )
         found = found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
         found = found or self._find_open_degrees(claimed) or self._find_otherwise(claimed)
         return found or self._find_nth(claimed, context)
@@ -456,13 +461,32 @@ def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Numb
     return (Place(number, document) for _, number in places)
 
 
+def _is_meant(claimed: Number, writing: Number, place: Place[Number], context: Context | None) -> bool:
+    """Whether the documents speak of the same where "tripled" and "rose by 200%" stand for each other."""
+    is_multiple = (writing.unit == "times") is not (claimed.unit == "times") and (
+        writing.kind is Kind.PERCENT or claimed.kind is Kind.PERCENT
+    )
+    if not is_multiple or context is None:
+        return True
+    shared = {*_long_words(context())} & {*_long_words(_sentence_of(place))}
+    return any(not MULTIPLE.fullmatch(word) for word in shared)
+
+
 def is_of_sentence(said: str, place: Place[Number]) -> bool:
-    """Whether the sentence of a document around a number has the longer words of another sentence."""
-    long_ones = (word for word in content_words(said) if len(word) >= _LONG_WORD and word.isalpha())
-    words = {*long_ones} - _BESIDE_NUMBERS
+    """Whether the sentence of a document around a number has the longer words of another, in order."""
+    words = _long_words(said)
+    return bool(words) and words == _long_words(_sentence_of(place))
+
+
+def _sentence_of(place: Place[Number]) -> str:
     text = place.document.text
     low, high = sentence_span(text, place.mention.start, place.mention.end)
-    return bool(words) and words <= content_words(text[low:high])
+    return text[low:high]
+
+
+def _long_words(text: str) -> list[str]:
+    words = _WORDS.findall(text.lower())
+    return [word for word in words if word not in _BESIDE_NUMBERS]
 
 
 def words_near(place: Place[Number]) -> frozenset[str]:

@@ -30,8 +30,9 @@ def as_share(number: Number, like: Number) -> Number:
     if share is None or other is None:
         return number
     own = {"kind": like.kind, "unit": like.unit, "dimension": like.dimension, "parts": ()}
-    # 33% is a third as a whole percentage has it.
-    slack = Fraction(number.step) / 200 if number.kind is Kind.PERCENT else _SLACK
+    # 33% is a third as a whole percentage has it; "one in 30" is not rounded.
+    may_round = number.kind is Kind.PERCENT and like.kind is Kind.COUNT and _repeats(other)
+    slack = Fraction(number.step) / 200 if may_round else _SLACK
     if abs(Fraction(share) - Fraction(other)) < max(slack, _SLACK):
         return changed(number, readings=like.readings, step=like.step, **own)
     if like.kind is Kind.RATIO:
@@ -40,6 +41,11 @@ def as_share(number: Number, like: Number) -> Number:
     value = EXACT.multiply(share, _HUNDRED) if is_percent else share
     step = number.step.scaleb(-2) if number.kind is Kind.PERCENT else Decimal(0)
     return changed(number, readings=((value,),), step=step, **own)
+
+
+def _repeats(share: Decimal) -> bool:
+    """Whether a share has no end as a decimal, such as a third."""
+    return EXACT.multiply(share, Decimal(1000)) % 1 != 0
 
 
 def _is_plain(number: Number) -> bool:
@@ -83,14 +89,9 @@ def shares(number: Number) -> Iterator[Number]:
         percent = EXACT.multiply(share, _HUNDRED)
         step = Decimal(4 * number.approximate)  # "almost a third" of 31.7%, by its share of it
         yield changed(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=step)
-        if not number.step and percent % 1:  # a third of 33%, which says no more
-            yield changed(
-                plain,
-                readings=((percent.to_integral_value(),),),
-                kind=Kind.PERCENT,
-                unit="%",
-                step=number.step,
-            )
+        if not number.step and _repeats(share) and (whole := percent.to_integral_value()):
+            # A third of 33%, which says no more.
+            yield changed(plain, readings=((whole,),), kind=Kind.PERCENT, unit="%", step=number.step)
     if number.kind is not Kind.COUNT:
         # It counts parts, so that 0.12 for 12% is no amount of money.
         yield changed(plain, kind=Kind.COUNT, step=number.step.scaleb(-2), counts=True)

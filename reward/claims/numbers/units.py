@@ -47,6 +47,7 @@ _SPELT = {n: (d, written) for d, units in TABLES["units"].items() for n, written
 UNITS = {name: _unit_of(name, *found) for name, found in _SPELT.items()}
 _EXACT = {word: UNITS[name] for name, (_, written) in _SPELT.items() for word in _spellings(written)}
 _CASES = Counter(word.casefold() for word in _EXACT)
+_FOREIGN = {w: UNITS[name] for name, written in TABLES["foreign_units"].items() for w in _spellings(written)}
 _ANY_CASE = {w.casefold(): u for w, u in _EXACT.items() if len(w) > 1 and _CASES[w.casefold()] == 1}
 # Read only right after a digit: alone they are words or grades more often than units.
 _ATTACHED = {"in": "inch", "C": "degree_Celsius", "F": "degree_Fahrenheit", "x": "times", "fold": "times"}
@@ -154,7 +155,7 @@ def money_as(code: str, amount: str) -> str:
 
 def _known(word: str) -> Unit | None:
     word = word.replace(" ", "") if word.startswith("°") else word
-    return _EXACT.get(word) or _ANY_CASE.get(word.casefold())
+    return _EXACT.get(word) or _ANY_CASE.get(word.casefold()) or _FOREIGN.get(word)
 
 
 def _rate(unit: Unit, text: str, at: int) -> tuple[Unit, int] | None:
