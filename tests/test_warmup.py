@@ -157,6 +157,7 @@ def test_a_warm_up_does_not_change_what_a_training_is(model: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.training
 def test_a_warm_up_with_adapters_is_killed_resumed_and_ends_in_a_whole_model(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
