@@ -1,6 +1,6 @@
 """Pairs of a claim and what a document writes, by people who had not seen the code.
 
-Twenty rounds of 50 numbers, 25 names and 25 dates, each written without looking at the readers; the rules
+Twenty-two rounds of 50 numbers, 25 names and 25 dates, each written without looking at the readers; the rules
 then learned from what they showed. The relation of numbers and names is that of `number_pairs.tsv` and
 `name_pairs.tsv`; dates are in sentences, which go through the whole audit. Whether a claim that is borne out
 is equal or only supported makes no difference here.
