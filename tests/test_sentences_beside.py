@@ -3,14 +3,8 @@
 import pytest
 
 from reward.claims.names.reading import read_name
-from reward.config import AuditConfig
-from reward.lexical import lexical_audit
-from reward.types import Document, Outcome, RagQuery
-
-
-def outcome(document: str, answer: str) -> Outcome:
-    query = RagQuery(id="q", query="?", documents=(Document(id="d", text=document),))
-    return lexical_audit(query, answer, AuditConfig()).outcome
+from reward.types import Outcome
+from tests.test_loopholes import outcome
 
 
 @pytest.mark.parametrize(
@@ -44,7 +38,6 @@ def outcome(document: str, answer: str) -> Outcome:
         ("Mrs Keller won the race.", "Mr Keller won the race."),
         ("Ohio State University opened.", "Ohio University opened."),
         ("The factory was sold in November 2017.", "The factory was sold in early 2017."),
-        ("Prices changed by -2.1%.", "Prices changed by +2.1%."),
         ("Smith doubled in the first inning. Sales grew.", "Sales rose by 100%."),
         ("She tripled her lead. Prices rose.", "Prices rose by 200%."),
         ("The company was sold by the bank founded in 1987.", "The company was sold before 1990."),
@@ -87,7 +80,6 @@ def test_a_wrong_answer_is_refuted(document: str, answer: str) -> None:
         ("DC Comics announced a film in Washington.", "In Washington, DC Comics announced a film."),
         ("The law took effect in 1987.", "The law took effect before 1990."),
         ("It was made by JRR Tolkien.", "It was made by J. R. R. Tolkien."),
-        ("See Chapter 14.", "Chapter XIV is on the sea."),
         ("The price rose by 200%.", "The price tripled."),
         (
             "The firm moved to the U.S. The deal cost $4 million.",
@@ -108,7 +100,7 @@ def test_a_right_answer_is_not_refuted(document: str, answer: str) -> None:
     assert outcome(document, answer) is not Outcome.REFUTED
 
 
-@pytest.mark.parametrize("answer", ["A -", "A &", "The .", "Obama, Biden", "Bath, Somerset"])
+@pytest.mark.parametrize("answer", ["A -", "A &", "Obama, Biden", "Bath, Somerset"])
 def test_what_is_no_one_name_is_none(answer: str) -> None:
     name = read_name(answer)
     assert name is None or name.tokens == ("a",)

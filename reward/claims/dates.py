@@ -24,9 +24,10 @@ from reward.claims.numbers.dates import as_year
 from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons, part_of_months
 from reward.claims.numbers.index import NumberIndex, index_numbers
 from reward.claims.numbers.kind import Numbers
-from reward.claims.numbers.lookup import NumberLookup, is_of_sentence
+from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.model import changed
 from reward.claims.numbers.questions import gives_away
+from reward.claims.numbers.sentences import is_of_sentence, sentence_of
 from reward.claims.numbers.trends import Trend, are_opposed
 from reward.claims.numbers.vocabulary import END
 from reward.claims.text import Spans, content_words, sentence_span
@@ -372,9 +373,7 @@ def _days_and_dates(text: str) -> list[tuple[Number, Number]]:
 
 
 def _words_of_sentence(place: Place[Number]) -> frozenset[str]:
-    text = place.document.text
-    low, high = sentence_span(text, place.mention.start, place.mention.end)
-    return content_words(text[low:high])
+    return content_words(sentence_of(place))
 
 
 def _is_inside(day: Number, days: Sequence[Number]) -> bool:

@@ -24,7 +24,7 @@ from reward.claims.names.lexicon import (
     means_else_small,
     transcribed,
 )
-from reward.claims.names.match import numbered
+from reward.claims.names.match import numbered, turned
 from reward.claims.names.model import Name, name_of, singulars
 from reward.claims.names.text import MOST_PLACES, Text
 from reward.claims.names.titles import find_title
@@ -358,8 +358,10 @@ def _orders(name: Name) -> Iterator[tuple[Sequence[str], bool]]:
             yield (words[-1], *words[:-1]), False
         if words[-1] in OF_HEADS or len(words) == 2:
             yield (words[-1], *words[:-1]), True
-        if (words[0] in OF_HEADS and len(words) > 2) or name.inverted:
+        if words[0] in OF_HEADS and len(words) > 2:
             yield (*words[1:], words[0]), False
+        if name.inverted:
+            yield turned(name), False
         if len(words) > 2:  # "Molina, Lucía" with two surnames
             yield (*words[1:], words[0]), True
         for first in range(1, len(words) - 1):  # "Graz Philharmonic Orchestra", "Orchestra of Graz"

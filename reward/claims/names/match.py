@@ -25,9 +25,7 @@ def key(name: Name) -> Key:
     """What tells whether two answers are one: "University of Oslo" and "Oslo University" have one key."""
     words = name.tokens
     if len(words) > 1 and name.inverted:
-        before, _, _ = name.text.partition(" of ")  # "University Hospital of Ghent"
-        num_before = min(len(before.split()), len(words) - 1)
-        words = (*words[num_before:], *words[:num_before])
+        words = turned(name)
     return words, name.place, name.roles
 
 
@@ -112,6 +110,13 @@ def alike(a: str, b: str) -> bool:
     """Whether two words are one in other writings: "St" and "Saint", "Bill" and "William", "CA"."""
     states = lexicon.STATES
     return a == b or b in lexicon.LIKE.get(a, ()) or states.get(a) == (b,) or states.get(b) == (a,)
+
+
+def turned(name: Name) -> tuple[str, ...]:
+    """The words of a name with an "of" in the other order: "Ghent University Hospital"."""
+    before, _, _ = name.text.partition(" of ")
+    num_before = min(len(before.split()), len(name.tokens) - 1)
+    return (*name.tokens[num_before:], *name.tokens[:num_before])
 
 
 def numbered(name: Name) -> tuple[str, ...]:

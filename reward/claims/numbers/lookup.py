@@ -4,7 +4,6 @@ Values are indexed for each text once and kept for the next response to the same
 that is not found by its value is held against those near it, for rounding and units.
 """
 
-import calendar
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -24,6 +23,7 @@ from reward.claims.numbers.index import Entry, NumberIndex, identity, index_numb
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.other_writings import other_readings, other_writings
 from reward.claims.numbers.reading import OPEN_DEGREE, close_like
+from reward.claims.numbers.sentences import is_meant
 from reward.claims.numbers.shares import as_share
 from reward.claims.numbers.trends import PARTS_OF_TIME, are_opposed
 from reward.claims.text import content_words, sentence_span
@@ -34,11 +34,6 @@ _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
 _FIRST_YEAR = 1000
 _LEFT_OUT = re.compile(r"^v(?=\d)|(?<=\d\d)s$")  # "v2.4.1" is 2.4.1
 _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
-_WORDS = re.compile(r"[^\W\d_]{4,}")
-MULTIPLE = re.compile(
-    r"(?:doubl|tripl|trebl|quadrupl|quintupl|halv)\w*|\w+fold|percent|cent|r[io]se[ns]?|fell|fallen"
-)
-_BESIDE_NUMBERS = {"before", "after", *map(str.lower, calendar.month_name[1:])}
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
 _MOST_PLACES_KEPT = 16
@@ -110,7 +105,7 @@ class NumberLookup:
         writings = chain((claimed,), other_writings(claimed))
         places = ((writing, self._find(writing, context)) for writing in writings)
         found = next(
-            (place for one, place in places if place and _is_meant(claimed, one, place, context)), None
+            (place for one, place in places if place and is_meant(claimed, one, place, context)), None
         )
         found = found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
         found = found or self._find_open_degrees(claimed) or self._find_otherwise(claimed)
@@ -459,34 +454,6 @@ def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Numb
     """Where the numbers stand in a document, from left to right."""
     places = sorted((place for entry in entries for place in entry.places), key=itemgetter(0))
     return (Place(number, document) for _, number in places)
-
-
-def _is_meant(claimed: Number, writing: Number, place: Place[Number], context: Context | None) -> bool:
-    """Whether the documents speak of the same where "tripled" and "rose by 200%" stand for each other."""
-    is_multiple = (writing.unit == "times") is not (claimed.unit == "times") and (
-        writing.kind is Kind.PERCENT or claimed.kind is Kind.PERCENT
-    )
-    if not is_multiple or context is None:
-        return True
-    shared = {*_long_words(context())} & {*_long_words(_sentence_of(place))}
-    return any(not MULTIPLE.fullmatch(word) for word in shared)
-
-
-def is_of_sentence(said: str, place: Place[Number]) -> bool:
-    """Whether the sentence of a document around a number has the longer words of another, in order."""
-    words = _long_words(said)
-    return bool(words) and words == _long_words(_sentence_of(place))
-
-
-def _sentence_of(place: Place[Number]) -> str:
-    text = place.document.text
-    low, high = sentence_span(text, place.mention.start, place.mention.end)
-    return text[low:high]
-
-
-def _long_words(text: str) -> list[str]:
-    words = _WORDS.findall(text.lower())
-    return [word for word in words if word not in _BESIDE_NUMBERS]
 
 
 def words_near(place: Place[Number]) -> frozenset[str]:

@@ -270,9 +270,8 @@ def are_opposed(claimed: Number, found: Number) -> bool:
 
 def _is_of_other_part(claimed: Number, found: Number) -> bool:
     """Whether a date lies in another part of the claimed year or month: November for "early 2017"."""
-    place = (
-        2 if claimed.kind is Kind.DATE and claimed.values[1] else 1
-    )  # the month of a year, the day of a month
+    is_of_month = claimed.kind is Kind.DATE and claimed.values[1] != 0
+    place = 2 if is_of_month else 1  # a day or a month among the values of a date
     first, last = PARTS_OF_TIME[Trend(claimed.trend)][place - 1]
     return bool(found.values[place]) and not first <= found.values[place] <= last
 
