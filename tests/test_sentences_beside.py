@@ -45,6 +45,14 @@ from tests.test_loopholes import outcome
         ("Smith beat Jones in 1998.", "Jones beat Smith before 2000."),
         ("0% of voters agreed.", "A thousandth of voters agreed."),
         ("Heat came.", "El niño brought rain."),
+        ("Die Firma hat 1.200 Mitarbeiter.", "The firm has 1.2 employees."),
+        ("Sales have more than doubled since 2010.", "Sales have nearly doubled since 2010."),
+        ("More than 300 people came.", "Nearly 300 people came."),
+        ("Construction began in the autumn of 2012.", "Construction began in early 2012."),
+        ("Construction began in Q1 2012.", "Construction began in late 2012."),
+        ("J.K. Rowling wrote it.", "J.R. Rowling wrote it."),
+        ("Pope John Paul II visited Poland.", "Pope John Paul I visited Poland."),
+        ("Queen Elizabeth II opened it.", "Queen Elizabeth I opened it."),
     ],
 )
 def test_a_wrong_answer_is_refuted(document: str, answer: str) -> None:
@@ -94,6 +102,18 @@ def test_a_wrong_answer_is_refuted(document: str, answer: str) -> None:
         ("He has 12 Mesi shirts.", "He has 12 shirts."),
         ("The firm lost money in the first quarter.", "After a quarter of losses, the firm cut jobs."),
         ("Stratford-on-Avon grew.", "Stratford-upon-Avon grew."),
+        ("La empresa tiene 1.200 empleados.", "The firm has 1,200 employees."),
+        ("El viaje duró tres meses.", "The trip took 3 months."),
+        ("Il viaggio durò due anni e mezzo.", "The trip took two and a half years."),
+        ("Turnout was 66.7 percent.", "Two-thirds of voters turned out."),
+        ("A quarter of sales came from China.", "25% of sales came from China."),
+        ("Sales have more than doubled since 2010.", "Sales rose by more than 100% since 2010."),
+        ("Il tasso è salito al 12 per cento.", "The rate rose to 12 percent."),
+        ("Settecento persone hanno partecipato.", "Some 700 people took part."),
+        ("Un tiers des électeurs a voté.", "A third of voters voted."),
+        ("The Organisation for Economic Co-operation and Development warned.", "The OECD warned."),
+        ("Queen Elizabeth I reigned until 1603.", "Elizabeth I reigned until 1603."),
+        ("Construction began in the spring of 2012.", "Construction began in early 2012."),
     ],
 )
 def test_a_right_answer_is_not_refuted(document: str, answer: str) -> None:

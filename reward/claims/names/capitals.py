@@ -29,6 +29,11 @@ _AFTER = re.compile(r"\W{1,2}(\w+)")
 _SURNAME = re.compile(r" ([A-Z][^\W\d_]+)(?![\w?])")
 _DAY = re.compile(r",? ?\d")
 _MONTHS = ("march", "april", "may", "june", "august")
+_RULER_BEFORE = re.compile(
+    r"\b(?:king|queen|pope|emperor|empress|tsar|czar|sultan|shah|prince|duke) (?:[^\W\d_]+ ){1,2}$",
+    re.IGNORECASE,
+)
+_OF_RULER = re.compile(r"I(?:['\u2019]s\b| of [A-Z])")
 _DEGREES = re.compile(r"[\d\u00b0]\s?[A-Z]$")
 _PRONOUNS = words("pronouns")
 _DOUBTFUL = _PRONOUNS | lexicon.ACRONYMS | frozenset(_MONTHS)
@@ -75,10 +80,18 @@ def parts(text: str) -> Iterator[Part]:
             named = low in _MONTHS and (_is_surname(text, start, end) or _is_first_name(text, start, end))
             if acronym or named:
                 low = low.upper()  # so that it is no common word and no month
-            elif low in _PRONOUNS:
+            elif low in _PRONOUNS and not (low == "i" and _is_regnal(text, start)):
                 continue
         if low:
             yield _new(Part, (start, end, written, low))
+
+
+def _is_regnal(text: str, start: int) -> bool:
+    """Whether an "I" is the number of a ruler: "Queen Elizabeth I", "Charles I's army"."""
+    before = text[max(0, start - 2 * LOOK_BACK) : start]
+    name = before.rpartition(" ")[0].rpartition(" ")[2]
+    is_behind_name = before.endswith(" ") and name[:1].isupper() and name.isalpha()
+    return is_behind_name and bool(_RULER_BEFORE.search(before) or _OF_RULER.match(text, start))
 
 
 def _is_surname(text: str, start: int, end: int) -> bool:

@@ -23,7 +23,7 @@ from reward.claims.names.capitals import (
     parts,
 )
 from reward.claims.names.lexicon import is_common, is_content, is_plural, looks_common, words
-from reward.claims.names.model import Name, name_of
+from reward.claims.names.model import KEPT_DOTTED, Name, name_of
 from reward.claims.names.places import place_behind
 from reward.claims.names.titles import find_titles
 from reward.claims.text import Spans
@@ -116,7 +116,7 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     if "\n" in gap or (before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s"))):
         return False
     if gap == " ":  # "J.R.R. Tolkien", but not "in the U.S. Then"
-        return before.text[-1] != "." or not is_common(part.low)
+        return before.text[-1] != "." or not is_common(part.low) or _are_initials(before, part)
     if gap == ". ":
         return (len(before.low) == 1 or before.low in lexicon.ABBREVIATIONS) and not is_common(part.low)
     if gap == " the ":  # "Henry the Eighth"
@@ -124,6 +124,12 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     if gap == " for ":
         return before.low in lexicon.OF_HEADS
     return bool(_LINK.fullmatch(gap))
+
+
+def _are_initials(part: Part, behind: Part) -> bool:
+    """Whether a dotted word is the initials of the surname behind it: "J.R. Rowling", "H.C. Wells"."""
+    is_dotted = part.text.count(".") == len(part.low) <= 3
+    return is_dotted and part.low.lower() not in KEPT_DOTTED and behind.low not in _EMPTY
 
 
 def _name(text: str, run: list[Part]) -> Name | None:
@@ -200,8 +206,9 @@ def _is_unit(text: str, part: Part) -> bool:
 def _only_begins(text: str, run: list[Part]) -> bool:
     """Whether the first word of a run has its capital from where it is, and is no name."""
     first = run[0]
-    if len(run) > 1 and run[1].start == first.end + 1 and first.low in _KEPT:
-        return False  # "South Korea", "Mark Smith"
+    is_kept = len(run) > 1 and (first.low in _KEPT or _are_initials(first, run[1]))
+    if is_kept and run[1].start == first.end + 1:
+        return False  # "South Korea", "Mark Smith", "J.R. Smith"
     if not is_common(first.low):
         is_acronym = first.text.isupper() and 2 <= len(first.low) <= 5
         do = is_plural(first.low) and _behind(text, first.end) in lexicon.PLURAL_VERBS  # "Evacuees were"

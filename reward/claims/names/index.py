@@ -249,10 +249,15 @@ class Index(Text):
     def _initials(self) -> list[tuple[str, Sequence[int]]]:
         """The first letters of all words, joined, and the places of these words.
 
-        Then the same without small words: "ICJ" is the International Court of Justice.
+        Then the same without small words: "ICJ" is the International Court of Justice, and "OECD" the
+        Organisation for Economic Co-operation and Development.
         """
         letters = [word[:1].lower() or "?" for word in self.words]
-        telling = [i for i, token in enumerate(self.tokens) if token.capital or token.word not in LINKS]
+        telling = [
+            i
+            for i, token in enumerate(self.tokens)
+            if token.capital or not (token.word in LINKS or (i and self.gap(i - 1, 1) == "-"))
+        ]
         both: tuple[Sequence[int], ...] = (range(len(letters)), telling)
         return [("".join(letters[i] for i in places), places) for places in both]
 

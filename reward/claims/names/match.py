@@ -135,7 +135,8 @@ def _spells(short: Name, full: Name) -> bool:
     words = [word for word in full.text.replace("-", " ").split() if word[:1].isalnum()]
     every = "".join(word[0].lower() for word in words)
     capitals = "".join(word[0].lower() for word in words if word.lower() not in lexicon.LINKS)
-    return letters in (every, capitals)
+    whole = "".join(word[0].lower() for word in full.text.split() if word[0].isupper())
+    return letters in (every, capitals, whole)
 
 
 def is_person(name: Name, words: tuple[str, ...]) -> bool:

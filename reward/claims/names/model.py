@@ -91,7 +91,7 @@ _new = tuple.__new__  # half the time of a named tuple's own constructor
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _POSSESSIVE = re.compile(r"(?:['\u2019`]s?)$")
 _ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
-_KEPT_DOTTED = frozenset(
+KEPT_DOTTED = frozenset(
     ("us", "uk", "un", "eu", "usa", "dc", "la", "ny", "nyc", "phd", "md", "ad", "bc", "am", "pm")
 )
 
@@ -114,7 +114,7 @@ def tokens_of(text: str, start: int = 0, end: int | None = None) -> Tokens:
 def _read(written: str) -> Reading:
     word = canonical(written)
     capital = not written.islower() and not written.isdigit()
-    dotted = "." in written and fold(written) not in _KEPT_DOTTED
+    dotted = "." in written and fold(written) not in KEPT_DOTTED
     odd = not written.isascii() or CAMEL.search(written) is not None
     return Reading(word, capital, dotted, word in lexicon.PHRASES, odd)
 

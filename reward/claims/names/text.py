@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from reward.claims.names.lexicon import LIKE, ROMAN, STATES, canonical, is_common, stem, transcribed
-from reward.claims.names.model import CAMEL, Tokens, tokens_of
+from reward.claims.names.model import CAMEL, Token, Tokens, tokens_of
 
 MOST_PLACES = 500  # of one word in one text that are looked at
 _MOST_MERGED = 1 << 16  # places of one of several writings
@@ -69,9 +69,13 @@ class Text:
         """The places of the words with a capital, by their first letters."""
         found: dict[str, list[int]] = {}
         for place, token in enumerate(self.tokens):
-            if token.capital:
+            if token.capital and not self._is_ruler(token):
                 found.setdefault(token.word[0].lower(), []).append(place)
         return found
+
+    def _is_ruler(self, token: Token) -> bool:
+        """Whether a word is the number of a ruler, such as "II", which no initial stands for."""
+        return len(token.word) > 1 and token.word in ROMAN and self.text[token.start : token.end].isupper()
 
 
 def _other_writings(text: str, tokens: Tokens, places: dict[str, list[int]]) -> dict[str, list[int]]:

@@ -51,6 +51,7 @@ _MEASURED = re.compile(
 )
 _MOST_TOKENS = 2000  # of one text; enough to know its habits, and a long text costs no more
 _MOST_TEXT = 4000  # characters whose words are looked at
+_OF_A_PLACE = re.compile(r"\b(?:Los|Las|La|El|Le) (?=[A-Z])")  # "Los Angeles", but "La empresa"
 _FEWEST_WORDS = 2  # that tell a language: one may be part of a name ("El Paso", "Le Mans")
 
 _LANGUAGES_OF = keys_of(TABLES["stop_words"])
@@ -123,7 +124,8 @@ def _shown(text: str) -> _Shown:
         for piece in _PIECES.split(token[0]):
             if sign := _decimal_sign(piece, is_measured=is_measured):
                 shown[sign] += 1
-    for language, count in count_keys(text[:_MOST_TEXT].lower().split(), _LANGUAGES_OF).items():
+    words = _OF_A_PLACE.sub(" ", text[:_MOST_TEXT]).lower().split()
+    for language, count in count_keys(words, _LANGUAGES_OF).items():
         shown["language", language] = count
     return shown
 

@@ -258,6 +258,11 @@ def lies_in_period(claimed: Number, found: Number) -> bool:
     return any(_is_in(year, part, int(reading[0]), int(reading[1])) for reading in found.readings)
 
 
+def has_month_of(period: Number, first: int, last: int) -> bool:
+    """Whether a part of a year has one of these months: autumn has none of the early ones."""
+    return any(first <= month <= last for month in _MONTHS[int(period.values[1])])
+
+
 def _is_in(year: int, part: int, found_year: int, month: int) -> bool:
     """Whether a month lies in a part of a year; a winter goes on in the next year, or began in the last."""
     if month not in _MONTHS[part]:

@@ -40,6 +40,10 @@ _COMPOUNDS = {
 _WORTH_A_LOOK = frozenset((*SURE, *_WORDS["telling"].split(), *_COMPOUNDS))
 _DIVISORS = by_word(_WORDS["divisors"])
 _DIVISOR = re.compile(rf"[ ]({either(_DIVISORS)}){END}")
+_ONE_PART = re.compile(
+    rf"{BEGIN}(?:une?|ein(?:e[mn])?|een|um)[ ](?P<part>{either(_DIVISORS)})"
+    r"(?=[ ](?:d[eu]s?|de[lr]|d[oa]s?|d[ei]i|della|delle|degli|van|von|aller)\b|[ ]d['\u2019])"
+)  # "un tiers des électeurs"
 # Compounds: "vierhundertsechsundsechzig", "zesentwintig", "duecento", "ventisei".
 _COMPOUND = re.compile(
     r"(?P<de>\w*(?:hundert|tausend"
@@ -67,6 +71,7 @@ _SHIFTS = {
 }  # fmt: skip
 _BEFORE_HOUR = re.compile(rf"\b({either(_SHIFTS)}) $")
 _LONGEST_BEFORE, _LAST_HOUR = 16, 12
+_LONGEST_OPENING, _OPENING = 8, " \t\r\"'(*#-\u201c\u201e\u00ab\u00bf\u00a1"  # signs before a sentence
 _PERCENT = re.compile(rf"[ ](?:prozent|pour cent|por ciento|por cento|per cento|procent){END}", re.IGNORECASE)
 _FRENCH_PHRASE = re.compile(rf"{BEGIN}(?:à|a|de) $", re.IGNORECASE)  # "ménage à trois", "pas de deux"
 _NAME = re.compile(r"[- ][A-Z]")  # "Trois-Rivières", "Vier Jahreszeiten"
@@ -110,6 +115,7 @@ def foreign_numbers(text: str, lowered: str) -> list[Number]:
     if not wanted:
         return []
     found = [n for language, words in wanted.items() for n in _in_language(source, language, words)]
+    found += source.parts()
     apart: list[Number] = []
     for number in sorted(found, key=lambda number: (number.start, -number.end)):  # the longest first
         if not apart or number.start >= apart[-1].end:
@@ -163,7 +169,7 @@ class _Source:
         text, lowered = self.text, self.lowered
         if text[max(0, start - 2) : start].strip(" \u00a0")[-1:].isdigit():
             return False  # "3 Millionen" is read with its digits
-        if lowered.startswith(("ciento", "cento"), start) and lowered.endswith("por ", 0, start):
+        if lowered.startswith(("ciento", "cento"), start) and lowered.endswith(("por ", "per "), 0, start):
             return False  # "12 por ciento"
         sentence = bisect_right(self._starts, start) - 1
         if self._languages[sentence] == language:
@@ -173,12 +179,20 @@ class _Source:
             return False
         if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
             return False
-        before = lowered[max(self._starts[sentence], start - 8) : start]
-        opens = start - self._starts[sentence] < 8 and not before.strip(
-            " \t\r\"'(*#-\u201c\u201e\u00ab\u00bf\u00a1"
-        )
-        is_name = text[start].isupper() and (not opens or _NAME.match(text, end) is not None)
+        is_name = text[start].isupper() and (not self.opens(start) or _NAME.match(text, end) is not None)
         return not is_name and _DE_MAYO.match(lowered, end) is None
+
+    def parts(self) -> Iterator[Number]:
+        """A third or another part of something, which is one of its divisors alone."""
+        for part in _ONE_PART.finditer(self.lowered):
+            if self._languages[bisect_right(self._starts, part.start()) - 1] not in ("", "en"):
+                value = fraction(1, int(_DIVISORS[part["part"]]))
+                yield Number(((value,),), step=Decimal(0), start=part.start(), end=part.end())
+
+    def opens(self, start: int) -> bool:
+        """Whether a sentence begins there."""
+        begin = self._starts[bisect_right(self._starts, start) - 1]
+        return start - begin < _LONGEST_OPENING and not self.lowered[begin:start].strip(_OPENING)
 
 
 def _most(counts: Counter[str]) -> str:
@@ -219,7 +233,8 @@ def _in_language(source: _Source, language: str, words: set[str]) -> Iterator[Nu
         elif value >= least and source.is_meant(language, start, end):
             half = None if seen.is_ordinal else _AND_A_HALF.match(source.lowered, end)
             clock = _BEFORE_HOUR.search(source.lowered, max(0, start - _LONGEST_BEFORE), start)
-            if language == "it" and _CENTURY.fullmatch(source.text, start, end):  # "nel Settecento"
+            is_century = language == "it" and _CENTURY.fullmatch(source.text, start, end)
+            if is_century and not source.opens(start):  # "nel Settecento", but "Settecento persone"
                 yield years_of(1000 + int(value), 1099 + int(value), start, end)
             elif clock and value <= _LAST_HOUR and not seen.is_ordinal:
                 minutes = (int(value) * 60 + _SHIFTS[clock[1]]) % HALF_A_DAY

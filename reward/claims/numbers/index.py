@@ -101,6 +101,12 @@ class NumberIndex:
         return frozenset(part.start for one in wholes for part in one.parts)
 
     @cached_property
+    def periods_of_years(self) -> dict[int, Number]:
+        """The parts of years, such as "autumn 2012", by where their years start."""
+        periods = (one for one in self.numbers if one.kind is Kind.PERIOD)
+        return {part.start: one for one in periods for part in one.parts}
+
+    @cached_property
     def bare_years(self) -> tuple[Number, ...]:
         """The numbers that may be one year, from left to right, wherever they stand."""
         return tuple(one for one in self.numbers if one.form is Form.EXACT and looks_like_year(one))

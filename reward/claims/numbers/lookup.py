@@ -17,7 +17,7 @@ from reward.claims.kind import Context, Place, nearest
 from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.equality import LOWER_BOUNDS, bound_stated, conversion, equal, supports
-from reward.claims.numbers.eras import LAST_HALF
+from reward.claims.numbers.eras import LAST_HALF, has_month_of
 from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.index import Entry, NumberIndex, identity, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
@@ -25,7 +25,7 @@ from reward.claims.numbers.other_writings import other_readings, other_writings
 from reward.claims.numbers.reading import OPEN_DEGREE, close_like
 from reward.claims.numbers.sentences import is_meant
 from reward.claims.numbers.shares import as_share
-from reward.claims.numbers.trends import PARTS_OF_TIME, are_opposed
+from reward.claims.numbers.trends import PARTS_OF_TIME, Trend, are_opposed
 from reward.claims.text import content_words, sentence_span
 from reward.locales import AUTO
 from reward.types import Document
@@ -364,11 +364,14 @@ class NumberLookup:
     def _bears_out(self, index: NumberIndex, claimed: Number, found: Number) -> bool:
         """Whether a number of an index supports one of a response.
 
-        The year of a date supports no part of a year: the date must.
+        The year of a date supports no part of a year: the date must. That of autumn is no "early 2012".
         """
-        may_be_part = claimed.trend in PARTS_OF_TIME and found.kind is not Kind.DATE
-        is_part = may_be_part and found.start in index.years_of_dates
-        return not is_part and self._says(claimed, found)
+        if claimed.trend in PARTS_OF_TIME and found.kind is not Kind.DATE:
+            period = index.periods_of_years.get(found.start)
+            is_other = period and not has_month_of(period, *PARTS_OF_TIME[Trend(claimed.trend)][0])
+            if is_other or found.start in index.years_of_dates:
+                return False
+        return self._says(claimed, found)
 
     def _says(self, claimed: Number, found: Number) -> bool:
         """Whether a number of a document supports one of a response.
@@ -408,6 +411,8 @@ class NumberLookup:
             is_share = claimed.kind is Kind.COUNT and found.kind is Kind.PERCENT
             is_bare = found.kind is Kind.COUNT is not claimed.kind and found.value != claimed.value
             return not (is_share or is_bare) and bound_stated(found, claimed)
+        if claimed.is_short and found.form in LOWER_BOUNDS and found.value >= claimed.value:
+            return False  # "nearly doubled" is no "more than doubled"
         return supports(claimed, unbound(found), relative_tolerance=self._tolerance)
 
 

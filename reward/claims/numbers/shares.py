@@ -9,6 +9,7 @@ from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.trends import Trend
 
 _HUNDRED, _TEN = Decimal(100), 10
+_PLACES = (Decimal(1), Decimal("0.1"), Decimal("0.01"))  # of a percentage that is rounded
 _MOST_FEW = 12  # so many times may be a multiple of anything
 _MOST_PARTS = 100  # "one in 100"
 _SLACK = Fraction(1, 10**30)  # of a share that is a division, such as a third
@@ -55,8 +56,12 @@ def _is_plain(number: Number) -> bool:
 
 
 def multiples(number: Number) -> Iterator[Number]:
-    """What is tripled has risen by 200%, and what is halved has fallen by 50%; "three times" says neither."""
-    if number.form is not Form.EXACT or len(number.values) > 1:
+    """What is tripled has risen by 200%, and what is halved has fallen by 50%; "three times" says neither.
+
+    What has more than doubled has risen by more than 100%, while the bound of a fall would turn round.
+    """
+    is_bound_of_rise = number.is_bound and (number.trend == Trend.RISE_BY or number.value > 1)
+    if len(number.values) > 1 or not (number.form is Form.EXACT or is_bound_of_rise):
         return
     if number.trend == Trend.MULTIPLIED:
         trend, percent = Trend.RISE_BY, (number.value - 1) * _HUNDRED
@@ -77,7 +82,7 @@ def _written(number: Number, value: Decimal, kind: Kind, unit: str, dimension: s
 def shares(number: Number) -> Iterator[Number]:
     """A share as a percentage, a fraction, a multiple and a ratio.
 
-    A percentage of a fraction has the precision of a whole per cent: 67% is borne out by two-thirds.
+    A percentage of a fraction may be rounded: two-thirds are borne out by 67%, and by 66.7%.
     """
     is_of_few = number.kind is Kind.RATIO and number.values[-1] <= _MOST_FEW  # "more than six in ten"
     is_part = number.is_bound and (number.kind in (Kind.COUNT, Kind.PERCENT) or is_of_few)  # "over half"
@@ -89,9 +94,10 @@ def shares(number: Number) -> Iterator[Number]:
         percent = EXACT.multiply(share, _HUNDRED)
         step = Decimal(4 * number.approximate)  # "almost a third" of 31.7%, by its share of it
         yield changed(plain, readings=((percent,),), kind=Kind.PERCENT, unit="%", step=step)
-        if not number.step and _repeats(share) and (whole := percent.to_integral_value()):
-            # A third of 33%, which says no more.
-            yield changed(plain, readings=((whole,),), kind=Kind.PERCENT, unit="%", step=number.step)
+        if not number.step and _repeats(share):
+            for step in _PLACES:  # a third of 33%, and of 33.3%
+                if rounded := percent.quantize(step):
+                    yield changed(plain, readings=((rounded,),), kind=Kind.PERCENT, unit="%", step=Decimal(0))
     if number.kind is not Kind.COUNT:
         # It counts parts, so that 0.12 for 12% is no amount of money.
         yield changed(plain, kind=Kind.COUNT, step=number.step.scaleb(-2), counts=True)

@@ -66,7 +66,8 @@ _ONE_OF_TWO = re.compile(
 )
 _OF_AN_AMOUNT = re.compile(
     r"[ ](?:of[ ](?:the|all|its|their|them|those|these|us|his|her|our|my|your|it|what|that|this|[A-Z\d$€£]"
-    r"|(?!loss|gain|profit|earning|result|sale|game|match)[a-z]{3,}s\b|people\b|women\b|men\b|children\b)"
+    r"|(?!loss|gain|profit|earning|result|sales?[ ](?:growth|decline)|game|match)[a-z]{3,}s\b"
+    r"|people\b|women\b|men\b|children\b)"
     r"|(?:price|fare|pay)\b"
     r"|(?:the|its|their|his|her|our|my|your|as|that|those|these|this)[ ](?!battle|time[ ]the|way)\w)"
 )
