@@ -270,6 +270,12 @@ def test_the_timer_runs_the_command_shows_its_figures_and_stops_it_in_order(site
         return httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
 
     with timer(site, port) as process:
+        none_yet = [
+            f'march_retrainings_total{{result="{result}",retrain_job="shop"}} 0.0'
+            for result in ("ended", "failed")
+        ]
+        wait_until(lambda: bool(site.stages), "it never begins", 300)
+        assert all(one in figures() for one in none_yet), figures()
         wait_until(lambda: site.stages.count("promote"), "it never retrains", 300)
         counted = 'march_retrainings_total{result="ended",retrain_job="shop"} 1.0'
         wait_until(lambda: counted in figures(), "it is never counted", 300)

@@ -36,6 +36,8 @@ ENDED = Counter("march_retrainings", "Retrainings that ended", [*_JOB, "result"]
 def take_turns(job: str, every_s: float, stop: threading.Event) -> None:
     """Runs a job's commands, one every so many seconds, until `stop` is set; what runs then ends in order."""
     label, command = label_of(job), [*_MARCH, "retrain", job, "--if-due", "--json"]
+    for result in ("ended", "failed"):
+        ENDED.labels(label, result)  # shown as 0, so that the first one is a rise
     while not stop.is_set():
         printed: str | None = None
         began = time.monotonic()

@@ -42,6 +42,8 @@ _ANSWERS = {
 
 def guarded(limits: RequestLimits, refused: Counter) -> type[asyncio.Protocol]:
     """A protocol class for `uvicorn.Config(http=...)`; `refused` counts the ended connections by `reason`."""
+    for reason in (*_ANSWERS, "stalled"):
+        refused.labels(reason)  # shown as 0, so that its first time is a rise
     bounds = {"limits": limits, "refused": refused}
     return cast(type[asyncio.Protocol], type("Guarded", (Bounds, AutoHTTPProtocol), bounds))
 

@@ -133,4 +133,6 @@ class AuditMetrics:
             self.refused.labels(refusal)
         for failure in (*_FAILURES, "other"):
             self._failures.labels(failure)
+        for result in ("taken", "refused"):
+            self.certificates_read.labels(result)
         self._audits.labels(Outcome.NO_CLAIMS.value, Reason.NO_CLAIMS)
