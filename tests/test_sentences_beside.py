@@ -53,6 +53,7 @@ from tests.test_loopholes import outcome
         ("J.K. Rowling wrote it.", "J.R. Rowling wrote it."),
         ("Pope John Paul II visited Poland.", "Pope John Paul I visited Poland."),
         ("Queen Elizabeth II opened it.", "Queen Elizabeth I opened it."),
+        ("The quake struck at 14:32 local time (12:32 GMT).", "The quake struck at 14:32 GMT."),
     ],
 )
 def test_a_wrong_answer_is_refuted(document: str, answer: str) -> None:
@@ -113,6 +114,7 @@ def test_a_wrong_answer_is_refuted(document: str, answer: str) -> None:
         ("Un tiers des électeurs a voté.", "A third of voters voted."),
         ("The Organisation for Economic Co-operation and Development warned.", "The OECD warned."),
         ("Queen Elizabeth I reigned until 1603.", "Elizabeth I reigned until 1603."),
+        ("The quake struck at 14:32 local time.", "The quake struck at 2:32 p.m."),
         ("Construction began in the spring of 2012.", "Construction began in early 2012."),
     ],
 )
