@@ -54,6 +54,11 @@ from tests.test_loopholes import outcome
         ("Pope John Paul II visited Poland.", "Pope John Paul I visited Poland."),
         ("Queen Elizabeth II opened it.", "Queen Elizabeth I opened it."),
         ("The quake struck at 14:32 local time (12:32 GMT).", "The quake struck at 14:32 GMT."),
+        ("Revenue rose 12% to $4.5 billion in the quarter.", "Revenue rose by $4.5 billion."),
+        ("Profit was £45m, against £38m a year earlier.", "Profit fell to £38 million."),
+        ("Der Umsatz stieg um 5,3 Prozent auf 2,4 Milliarden Euro.", "Revenue fell by 5.3%."),
+        ("Le chômage a baissé de 5 %.", "Unemployment rose by 5%."),
+        ("La empresa gastó 3 mil millones de euros.", "The company spent 3 million euros."),
     ],
 )
 def test_a_wrong_answer_is_refuted(document: str, answer: str) -> None:
@@ -115,6 +120,11 @@ def test_a_wrong_answer_is_refuted(document: str, answer: str) -> None:
         ("The Organisation for Economic Co-operation and Development warned.", "The OECD warned."),
         ("Queen Elizabeth I reigned until 1603.", "Elizabeth I reigned until 1603."),
         ("The quake struck at 14:32 local time.", "The quake struck at 2:32 p.m."),
+        ("Revenue rose 12% to $4.5 billion in the quarter.", "Revenue rose by 12% to $4.5 billion."),
+        ("Der Umsatz stieg auf 2,4 Milliarden Euro.", "Revenue rose to 2.4 billion euros."),
+        ("El precio subió a 5 euros.", "The price rose to 5 euros."),
+        ("La deuda es de 3.500 millones de euros.", "The debt is 3.5 billion euros."),
+        ("A cidade tem 350 mil habitantes.", "The city has 350,000 inhabitants."),
         ("Construction began in the spring of 2012.", "Construction began in early 2012."),
     ],
 )

@@ -65,7 +65,11 @@ _OF_THINGS = re.compile(
     rf"{either(TABLES['things']['behind_letters'].split())}{END}"
 )
 _IDEOGRAM = re.compile(rf"{SPACE}?({either(_IDEOGRAMS)})")
-_SECOND_SCALES = ("thousand", "million", "billion", "trillion", "crore", "crores")  # "2.5 lakh crore"
+_SECOND_SCALES = ("thousand", "million", "billion", "trillion", "crore", "crores", "millones", "milhões")
+_THOUSAND = 3
+_MIL = re.compile(
+    r"mil (?=(?:millones|milhões|dólares|reais)\b|[^\W\d_]{2,}[oa]s\b|habitantes\b)", re.IGNORECASE
+)
 _BEHIND_PLAIN = frozenset(("", *'\n%);]:"|!?'))
 _BEFORE_NO_SCALE = frozenset(("", *"\n%)(];:\"|!?.,'/+=<>&*_$"))
 
@@ -148,6 +152,8 @@ def scale_after(text: str, at: int) -> tuple[int, int] | None:
         gap, word = behind["gap"], behind["word"]
         power = _WORDS.get(word.lower(), 0) or (gap != "-" and _SHORT.get(word, 0))
         power = power or (gap is None and _LETTERS.get(word, 0))
+        if not power and _MIL.match(text, behind.start("word")):  # "350 mil habitantes", but "2 mil film"
+            power = _THOUSAND
         return (power, behind.end()) if power else None
     if behind and (power := _WORDS.get(behind["word"].casefold(), 0)):  # "milhões"
         return power, behind.end()

@@ -30,6 +30,7 @@ class Trend(StrEnum):
     UP = "up"  # "5%, up from 4%"
     DOWN = "down"
     STEADY = "steady"  # "unchanged at 8%"
+    EARLIER = "earlier"  # "against 8% a year earlier"
     PROFIT = "profit"
     LOSS = "loss"
     ABOVE = "above"  # sea level, the average
@@ -66,8 +67,11 @@ _LESS_OR_MORE = (
 _SIGNS = ((Trend.PLUS, Trend.FALL_BY), (Trend.PLUS, Trend.LOSS))
 _MOVED = ((Trend.UP, Trend.DOWN), (Trend.UP, Trend.FALL_TO), (Trend.DOWN, Trend.RISE_TO))
 _UNMOVED = tuple((Trend.STEADY, one) for one in (Trend.UP, Trend.DOWN, Trend.RISE_TO, Trend.FALL_TO))
+_STARTED = ((Trend.EARLIER, Trend.RISE_TO), (Trend.EARLIER, Trend.FALL_TO))
 _OPPOSED = frozenset(
-    pair for row in (*_ONE_OF, *_LESS_OR_MORE, *_SIGNS, *_MOVED, *_UNMOVED) for pair in permutations(row, 2)
+    pair
+    for row in (*_ONE_OF, *_LESS_OR_MORE, *_SIGNS, *_MOVED, *_UNMOVED, *_STARTED)
+    for pair in permutations(row, 2)
 )
 _EXACTLY = ("exactly", "precisely")
 # The months of a year, and the days of a month, that can be called early, mid and late.
@@ -146,6 +150,10 @@ _PART = re.compile(
 _PART_NAMES = by_word({"early": "early|start|beginning", "mid": "mid|middle", "late": "late|end|close"})
 _NO_MOVES = ("make", "makes", "made", "making", "take", "takes", "took", "taken", "taking")  # "made up 3%"
 _FROM_TO = re.compile(r"\b((?:\w+ ){1,4})(?:from|by) [^;:!?\n]{1,40} to $")
+_AMOUNT_TO = re.compile(
+    r"\b((?:\w+ ){1,4})[$€£]?\d[\d.,]{0,12}(?:%| per ?cent| [a-z]+)? to $"
+)  # "rose 12% to"
+_TO = ("to", "auf", "à", "al", "naar", "para")
 _LAST_WORDS = frozenset({"from", *_BEFORE_AMOUNTS, *_JOINING, *_INTRANSITIVE, *_SIDES})
 _FIRST_WORDS = frozenset({*_ADJECTIVES, *_CHANGES, *_BALANCES, *_SIDES, "above", "below"})
 _LIFE_EVENTS = {
@@ -169,12 +177,17 @@ _GAINED = re.compile(
 )
 _BEFORE_SIDE = re.compile(r" (?:a|per) (?:hour|day|week|month|year)(?= (?:more|less)\b)")
 _UP_FROM = re.compile(r"[^.;:!?\d]{0,40}?[ (](?:(?P<up>up)|down)(?: [a-z]+)? from\b")
-_EARLIER = re.compile(
-    r"[^.;:!?\d]{0,60}?, (?:compared (?:with|to)|against|versus) [$€£]?(\d{1,3}(?:,\d{3})*(?:\.\d+)?)"
-    r"(?:%| per cent| percent)?"
+_AGAINST = r"(?:compared (?:with|to)|against|versus)"
+_TIME_BEFORE = (
     r" (?:an? (?:year|month|quarter|decade) (?:earlier|before|ago)|the year before|last year"
     r"|(?:in )?the previous (?:year|month|quarter))\b"
+)
+_EARLIER = re.compile(
+    rf"[^.;:!?\d]{{0,60}}?, {_AGAINST} [$€£]?(\d{{1,3}}(?:,\d{{3}})*(?:\.\d+)?)(?:%| per cent| percent)?"
+    rf"{_TIME_BEFORE}"
 )  # "18.4%, compared with 22.9% a year earlier"
+_BEFORE_EARLIER = re.compile(rf"\b{_AGAINST} $")
+_IS_EARLIER = re.compile(_TIME_BEFORE)
 _REACHING = re.compile(
     r"(?:,? (?:reaching|to reach|to stand at)|, (?:to|at)"
     r"|\band (?:now )?(?:stands|stood|is|reached)(?: at)?) $"
@@ -186,6 +199,7 @@ _LAST_OF_UNCHANGED = frozenset((
     *("unchanged", "steady", "flat", "stable", "stay", "stays", "stayed"),
     *("remain", "remains", "remained", "at", "on"),
 ))  # fmt: skip
+_LAST_OF_AGAINST = ("with", "to", "against", "versus")
 _LAST_OF_REACHING = re.compile(r"reach(?:ing|ed)?|at|to|is|st(?:ands|ood)")
 _MOVED_TO = re.compile(r"\b(?:to|by) (?:just |about |only )?$")  # a length of time
 _THAN = re.compile(r"\b(?:more|less|fewer|higher|lower) than ")
@@ -230,6 +244,9 @@ def trend_of(text: str, number: Number) -> Trend:
         return _trend(move, "to")
     if before.endswith("to ") and (span := _FROM_TO.search(before)):
         return _trend(_last_move(span[1].lower().split()), "to")
+    span = _AMOUNT_TO.search(before) if before.endswith("to ") else None
+    if span and (move := _last_move(span[1].lower().split())):
+        return _trend(move, "to")
     if _last_word(before) in _LAST_WORDS or before.endswith("ly "):
         is_money = number.kind is Kind.MONEY or _MONEY.match(text, number.end) is not None
         if trend := _said_before(_words_of_clause(before), number.kind, is_money=is_money):
@@ -246,6 +263,8 @@ def trend_of(text: str, number: Number) -> Trend:
     if (earlier := _EARLIER.match(text, number.end)) and len(number.values) == 1:
         value = Decimal(earlier[1].replace(",", ""))
         return Trend.UP if number.value > value else Trend.DOWN if number.value < value else Trend.STEADY
+    if last in _LAST_OF_AGAINST and _BEFORE_EARLIER.search(before) and _IS_EARLIER.match(text, number.end):
+        return Trend.EARLIER
     if trend := _said_behind(text, number):
         return trend
     if number.kind in _SHARES and text.startswith("+", number.start):
@@ -361,10 +380,11 @@ def _last_word(before: str) -> str:
 
 def _said_before(words: list[str], kind: Kind, *, is_money: bool) -> Trend:
     """From the last word on: "fell", "fell sharply by", "a fall in sales of", "loss for the year was"."""
-    is_to = is_moved = False
+    is_moved = False
     is_share = kind in _SHARES
+    is_to = words[-1:] == ["a"]  # "subió a 5 euros", while in English another word follows
     while words and (words[-1] in _BEFORE_AMOUNTS or words[-1].endswith("ly")):
-        is_to = is_to or words[-1] == "to"
+        is_to = is_to or words[-1] in _TO
         is_moved = is_moved or words[-1] in ("to", "by")
         words.pop()
     if not words:
