@@ -90,7 +90,7 @@ def _is_regnal(text: str, start: int) -> bool:
     """Whether an "I" is the number of a ruler: "Queen Elizabeth I", "Charles I's army"."""
     before = text[max(0, start - 2 * LOOK_BACK) : start]
     name = before.rpartition(" ")[0].rpartition(" ")[2]
-    is_behind_name = before.endswith(" ") and name[:1].isupper() and name.isalpha()
+    is_behind_name = before.endswith(" ") and name.istitle() and not is_common(fold(name))
     return is_behind_name and bool(_RULER_BEFORE.search(before) or _OF_RULER.match(text, start))
 
 

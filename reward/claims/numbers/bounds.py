@@ -107,7 +107,10 @@ _RATES = {
     "daily": "day",
     "annually": "year",
 }
-_ZONE = re.compile(r" ?\(?(local time|UTC?|GMT|Z|CES?T|BST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T|JST|IST)\b")
+_ZONE = re.compile(r" ?\(?(UTC?|GMT|Z|CES?T|BST|E[SD]?T|C[SD]T|M[SD]T|P[SD]?T|JST|IST)\b")
+_TIME_OF_ZONE = re.compile(rf"\d(?: ?[ap]\.?m\.?)?{_ZONE.pattern}")
+_BESIDE = 32
+_LOCAL = re.compile(r" local time\b")
 _ZONES = {"UTC": "GMT", "UT": "GMT", "Z": "GMT"}
 _COUNTED = (Kind.COUNT, Kind.ORDINAL)
 _OF = (
@@ -215,6 +218,9 @@ def _after(text: str, number: Number) -> Number:
 def rate_behind(text: str, number: Number) -> str:
     """What an amount is for ("month" of "$40 per month"), or the zone of a time; empty without it."""
     if number.kind is Kind.TIME:
+        if _LOCAL.match(text, number.end):  # of no zone, where the same time is beside it in one
+            beside = text[max(0, number.start - _BESIDE) : number.end + _BESIDE]
+            return "local" if _TIME_OF_ZONE.search(beside) else ""
         zone = _ZONE.match(text, number.end)
         return _ZONES.get(zone[1], zone[1]) if zone else ""
     behind = _RATE.match(text, number.end) if number.kind in _RATED else None

@@ -411,7 +411,8 @@ class NumberLookup:
             is_share = claimed.kind is Kind.COUNT and found.kind is Kind.PERCENT
             is_bare = found.kind is Kind.COUNT is not claimed.kind and found.value != claimed.value
             return not (is_share or is_bare) and bound_stated(found, claimed)
-        if claimed.is_short and found.form in LOWER_BOUNDS and found.value >= claimed.value:
+        is_beyond = found.unit == claimed.unit and found.value >= claimed.value
+        if claimed.is_short and found.form in LOWER_BOUNDS and is_beyond:
             return False  # "nearly doubled" is no "more than doubled"
         return supports(claimed, unbound(found), relative_tolerance=self._tolerance)
 
