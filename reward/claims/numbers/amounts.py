@@ -66,6 +66,8 @@ _HAS_SUBJECT = re.compile(rf"{BEGIN}(?:was|were|been|has|have|had|than|nearly|al
 _HALVED = re.compile(
     rf" (?:the|its|their|his|her|our|from|to|in|by|since|between|over|within|during){END}", re.IGNORECASE
 )
+_LAST = re.compile(r"[.;!?]|$")
+_SUBJECT_BEFORE = re.compile(r"(?:^|[.!?] )(?:[A-Z][\w-]*(?: [\w-]+){0,5}) $")  # "1 lemon, halved" has none
 _OTHER_VERB = re.compile(rf"-| (?:over|up|down|back|as|off){END}", re.IGNORECASE)
 _IS = re.compile(rf"{BEGIN}(?:is|are|was|were) $", re.IGNORECASE)
 _THE = re.compile(
@@ -109,7 +111,8 @@ def _multiplies(text: str, word: str, start: int, end: int) -> bool:
     """Whether a verb's form is where it multiplies something."""
     before = max(0, start - _REACH)
     if word == "halved":
-        return bool(_HALVED.match(text, end) or _HAS_SUBJECT.search(text, before, start))
+        is_last = _LAST.match(text, end) and _SUBJECT_BEFORE.search(text, before, start)  # "Profits halved."
+        return bool(is_last or _HALVED.match(text, end) or _HAS_SUBJECT.search(text, before, start))
     if word.endswith("ed"):
         return not _OTHER_VERB.match(text, end)
     if _OBJECT.match(text, end):

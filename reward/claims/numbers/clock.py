@@ -34,6 +34,9 @@ _CLOCKS = (
 )
 _O_CLOCK = re.compile(
     rf"(?P<hour>\d{{1,2}})(?:[.:](?P<minute>\d{{2}}))?{SPACE}(?:(?P<uhr>Uhr)|uur|heures|horas){END}"
+    r"(?:[ ](?:(?P<early>(?:morgens|früh|vormittags|['\u2019]s (?:ochtends|morgens)|du matin|de la mañana)\b)"
+    r"|(?P<late>(?:abends|nachmittags|['\u2019]s (?:avonds|middags)|du soir|de l['\u2019]après-midi"
+    r"|de la (?:tarde|noche))\b)))?"
 )
 _AT_AN_HOUR = re.compile(
     r"\b(?:om|tot|vanaf|v[oó]{2}r|rond|à|vers|dès|avant|après|jusqu['\u2019]à|a las|las|às)[ ]$",
@@ -157,6 +160,8 @@ def _half_day(match: re.Match[str], hour: int) -> str | None:
     groups = match.groupdict()
     if groups.get("night"):
         return "p" if 5 <= hour < 12 else "a"
+    if groups.get("early") or groups.get("late"):
+        return "a" if groups["early"] else "p"
     if groups.get("part"):
         return "a" if groups["part"].lower() == "morning" else "p"
     return groups.get("half")

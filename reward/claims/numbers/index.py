@@ -6,7 +6,9 @@ held against a few numbers of a long text and not against all. What is found her
 whether it does, `NumberLookup` asks.
 """
 
+import calendar
 import functools
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +29,12 @@ _LONGEST_NUMBER = 400  # characters
 _MOST_PLACES = 64  # of one number in one text, that are held against the context of a claim
 _SLACK = 1e-9  # of a value as a float
 _ANY_DATE = (-1, Decimal(0))
+_THAT_YEAR = re.compile(
+    r"\b(?:(?:later?|early|earlier|end|close|middle) (?:(?:in|of|that|the|same) ){1,3}year|months later"
+    rf"|that (?:{'|'.join((*calendar.month_name[1:], *('spring', 'summer', 'autumn', 'fall', 'winter')))})"
+    rf"|in (?:{'|'.join(calendar.month_name[1:])})(?! \d))\b",
+    re.IGNORECASE,
+)
 Window = tuple[float, float]
 
 
@@ -99,6 +107,11 @@ class NumberIndex:
         """Where the years of dates start."""
         wholes = (one for one in self.numbers if one.kind is Kind.DATE and one.form is Form.EXACT)
         return frozenset(part.start for one in wholes for part in one.parts)
+
+    @cached_property
+    def speaks_of_that_year(self) -> bool:
+        """Whether something may be late in a year that only a date gives: "and left later that year"."""
+        return _THAT_YEAR.search(self.text) is not None
 
     @cached_property
     def periods_of_years(self) -> dict[int, Number]:

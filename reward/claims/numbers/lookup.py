@@ -369,7 +369,8 @@ class NumberLookup:
         if claimed.trend in PARTS_OF_TIME and found.kind is not Kind.DATE:
             period = index.periods_of_years.get(found.start)
             is_other = period and not has_month_of(period, *PARTS_OF_TIME[Trend(claimed.trend)][0])
-            if is_other or found.start in index.years_of_dates:
+            is_of_date = found.start in index.years_of_dates and not index.speaks_of_that_year
+            if is_other or is_of_date:
                 return False
         return self._says(claimed, found)
 

@@ -7,28 +7,37 @@ from reward.claims.kind import Context, Place
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.text import sentence_span
 
-_WORDS = re.compile(r"[^\W\d_]{4,}")
-_BESIDE_NUMBERS = {"before", "after", *map(str.lower, calendar.month_name[1:])}
+_WORD = re.compile(r"[^\W\d_]+")
+_BESIDE_NUMBERS = {
+    *("before", "after", "in", "on", "by", "since", "the", "a", "an"),
+    *map(str.lower, calendar.month_name[1:]),
+}
 _MULTIPLE = re.compile(
-    r"(?:doubl|tripl|trebl|quadrupl|quintupl|halv)\w*|\w+fold|percent|cent|r[io]se[ns]?|fell|fallen"
+    r"(?:doubl|tripl|trebl|quadrupl|quintupl|halv|increas|decreas|declin|drop|jump|climb|surg|soar)\w*|\w+fold"
+    r"|percent|per|cent|r[io]se[ns]?|fell|fall|fallen|gr[eo]wn?|went|up|down|more|less|than|to|from|of|has|have|had|was|were"
 )
 
 
 def is_meant(claimed: Number, writing: Number, place: Place[Number], context: Context | None) -> bool:
-    """Whether the documents speak of the same where "tripled" and "rose by 200%" stand for each other."""
+    """Whether the documents speak of the same where "tripled" and "rose by 200%" stand for each other.
+
+    They do when their sentence has the words of the response's. "Rose by 200" says nothing of "tripled".
+    """
     is_multiple = (writing.unit == "times") is not (claimed.unit == "times") and (
         writing.kind is Kind.PERCENT or claimed.kind is Kind.PERCENT
     )
+    if is_multiple and Kind.COUNT in (place.mention.kind, claimed.kind):
+        return False
     if not is_multiple or context is None:
         return True
-    shared = {*_long_words(context())} & {*_long_words(sentence_of(place))}
-    return any(not _MULTIPLE.fullmatch(word) for word in shared)
+    said = {word for word in _words(context()) if not _MULTIPLE.fullmatch(word)}
+    return bool(said) and said <= {*_words(sentence_of(place))}
 
 
 def is_of_sentence(said: str, place: Place[Number]) -> bool:
-    """Whether the sentence of a document around a number has the longer words of another, in order."""
-    words = _long_words(said)
-    return bool(words) and words == _long_words(sentence_of(place))
+    """Whether the sentence of a document around a number has the words of another, in order."""
+    words = _words(said)
+    return bool(words) and words == _words(sentence_of(place))
 
 
 def sentence_of(place: Place[Number]) -> str:
@@ -38,6 +47,6 @@ def sentence_of(place: Place[Number]) -> str:
     return text[low:high]
 
 
-def _long_words(text: str) -> list[str]:
-    words = _WORDS.findall(text.lower())
-    return [word for word in words if word not in _BESIDE_NUMBERS]
+def _words(text: str) -> list[str]:
+    """The words of a sentence but those beside numbers; "to" tells a plan, and "new" another thing."""
+    return [word for word in _WORD.findall(text.lower()) if word not in _BESIDE_NUMBERS]

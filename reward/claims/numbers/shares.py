@@ -89,7 +89,10 @@ def shares(number: Number) -> Iterator[Number]:
     share = share_of(number) if is_part or number.form is Form.EXACT else None
     if share is None:
         return
-    plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False)
+    trend = (
+        Trend.FALL_BY if number.trend == Trend.MULTIPLIED else number.trend
+    )  # what is halved falls by half
+    plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False, trend=trend)
     if number.kind is not Kind.PERCENT:
         percent = EXACT.multiply(share, _HUNDRED)
         step = Decimal(4 * number.approximate)  # "almost a third" of 31.7%, by its share of it

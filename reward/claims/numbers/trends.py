@@ -282,9 +282,10 @@ def are_opposed(claimed: Number, found: Number) -> bool:
         return found.trend != Trend.MULTIPLIED
     is_day = claimed.kind is Kind.DATE and claimed.values[2] != 0  # "late on 7 May" is a time of that day
     is_dated = claimed.trend in PARTS_OF_TIME and found.kind is Kind.DATE and found.form is Form.EXACT
-    return (claimed.trend, found.trend) in _OPPOSED or (
-        is_dated and not is_day and _is_of_other_part(claimed, found)
-    )
+    # "Late March 2017" is early in the year: its month says so, and not its word.
+    is_of_year = claimed.kind is Kind.YEAR and is_dated and found.trend in PARTS_OF_TIME
+    is_opposed = not is_of_year and (claimed.trend, found.trend) in _OPPOSED
+    return is_opposed or (is_dated and not is_day and _is_of_other_part(claimed, found))
 
 
 def _is_of_other_part(claimed: Number, found: Number) -> bool:
