@@ -50,6 +50,7 @@ _BREAK = re.compile(r"[,;:!?()\"\u201c\u201d|]|\n\s*\n|\.\s")
 _ALWAYS_INSIDE = LINKS - {"and", "for", "the"}
 _MAYBE_INSIDE = LINKS | ARTICLES
 _GENERIC = ("mount", "mt")  # "Etna" is Mount Etna
+_POSTS = frozenset(("gm", "qb", "cm", "mp", "da", "pm", "md"))  # before a surname, and no initials
 _RULERS = frozenset(RULERS.values())
 Range = tuple[int, int]  # of tokens
 _Others = tuple[Sequence[int], int]  # the places of a word, and how many others may stand before it
@@ -111,7 +112,7 @@ class Index(Text):
     def _are_initials(self, place: int) -> bool:
         """Whether a word is the initials of a name ("JRR"), and no title ("Mr", "VP")."""
         token = self.tokens[place]
-        return self.text[token.start : token.end].isupper() and token.word not in TITLES
+        return self.text[token.start : token.end].isupper() and token.word not in TITLES | _POSTS
 
     def _is_name(self, place: int, name: Name) -> bool:
         """Whether a word is the name and no common word: "sunny windows" does not say "Windows"."""

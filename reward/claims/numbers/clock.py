@@ -42,6 +42,7 @@ _AT_AN_HOUR = re.compile(
     r"\b(?:om|tot|vanaf|v[oó]{2}r|rond|à|vers|dès|avant|après|jusqu['\u2019]à|a las|las|às)[ ]$",
     re.IGNORECASE,
 )
+_LASTING = re.compile(r" (?:de \w|d['\u2019]|(?:par|per|mee|lang)\b)")
 _MILITARY = re.compile(
     rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs|UTC|GMT)(?![^\W_]|[ ]of\b)"
 )
@@ -86,12 +87,21 @@ def time_at(text: str, at: int) -> Number | None:
     if (military := _MILITARY.match(text, at)) and (text[at] == "0" or _is_clock_before(text, at)):
         return _time(military)
     clock = _O_CLOCK.match(text, at)
-    if clock and (clock["uhr"] or clock["minute"] or _AT_AN_HOUR.search(text, max(0, at - 8), at)):
-        return _time(clock)  # "um 10 Uhr", "om 10 uur", but not "10 uur lang"
+    if clock and _is_clock(text, at, clock):
+        return _time(clock)
     for pattern in _CLOCKS:
         if (match := pattern.match(text, at)) and (time := _time(match)):
             return time
     return None
+
+
+def _is_clock(text: str, at: int, match: re.Match[str]) -> bool:
+    """Whether hours of another language are a time: "um 10 Uhr", "om 10 uur", "à 7 heures du soir".
+
+    But not "10 uur lang" and "après 3 heures de travail".
+    """
+    is_at = match["uhr"] or match["minute"] or _AT_AN_HOUR.search(text, max(0, at - 8), at)
+    return bool(is_at and (match["early"] or match["late"] or not _LASTING.match(text, match.end())))
 
 
 def named_time(word: str, start: int, end: int) -> Number:

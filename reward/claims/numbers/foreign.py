@@ -179,7 +179,8 @@ class _Source:
             return False
         if language == "fr" and _FRENCH_PHRASE.search(lowered, max(0, start - 4), start):
             return False
-        is_name = text[start].isupper() and (not self.opens(start) or _NAME.match(text, end) is not None)
+        is_in_name = _NAME.match(text, end) and not _PERCENT.match(text, end)
+        is_name = text[start].isupper() and (not self.opens(start) or bool(is_in_name))
         return not is_name and _DE_MAYO.match(lowered, end) is None
 
     def parts(self) -> Iterator[Number]:

@@ -50,6 +50,7 @@ _WIN = re.compile(
 _MOST_DAYS = 31
 _THE_NTH = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)(?=[.,;:)]|$| (?:and|but|to|at|in)\b)")
 _WHOLE_DATE = 3  # year, month and day
+_OF_PERCENT = re.compile(r"[^.;!?]{0,24}?\d ?(?:%|per ?cent|points?\b)")  # "by 25 and 30 percent"
 _SIDES = 2  # of a ratio
 _THE_DAY = re.compile(r"\bthe $", re.IGNORECASE)
 _OTHER_BOUNDS = {Form.LESS_THAN: Form.AT_LEAST, Form.MORE_THAN: Form.AT_MOST}
@@ -372,6 +373,9 @@ class NumberLookup:
             is_of_date = found.start in index.years_of_dates and not index.speaks_of_that_year
             if is_other or is_of_date:
                 return False
+        is_bare_change = found.kind is Kind.COUNT and found.trend in (Trend.RISE_BY, Trend.FALL_BY)
+        if claimed.kind is Kind.PERCENT and is_bare_change and not _OF_PERCENT.match(index.text, found.end):
+            return False  # "rose by 25 to 300" is no rise by 25%
         return self._says(claimed, found)
 
     def _says(self, claimed: Number, found: Number) -> bool:

@@ -12,9 +12,10 @@ _BESIDE_NUMBERS = {
     *("before", "after", "in", "on", "by", "since", "the", "a", "an"),
     *map(str.lower, calendar.month_name[1:]),
 }
-_MULTIPLE = re.compile(
+_MULTIPLE = re.compile(  # and small words, which may differ
     r"(?:doubl|tripl|trebl|quadrupl|quintupl|halv|increas|decreas|declin|drop|jump|climb|surg|soar)\w*|\w+fold"
-    r"|percent|per|cent|r[io]se[ns]?|fell|fall|fallen|gr[eo]wn?|went|up|down|more|less|than|to|from|of|has|have|had|was|were"
+    r"|percent|per|cent|r[io]se[ns]?|fell|fall|fallen|gr[eo]wn?|went|up|down|more|less|than|to|from|of"
+    r"|has|have|had|was|were|at|its|their"
 )
 
 
