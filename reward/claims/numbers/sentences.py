@@ -12,7 +12,7 @@ _BESIDE_NUMBERS = {
     *("before", "after", "in", "on", "by", "since", "the", "a", "an"),
     *map(str.lower, calendar.month_name[1:]),
 }
-_MULTIPLE = re.compile(  # and small words, which may differ
+_MAY_DIFFER = re.compile(  # the words of a multiple or a rise, and small ones
     r"(?:doubl|tripl|trebl|quadrupl|quintupl|halv|increas|decreas|declin|drop|jump|climb|surg|soar)\w*|\w+fold"
     r"|percent|per|cent|r[io]se[ns]?|fell|fall|fallen|gr[eo]wn?|went|up|down|more|less|than|to|from|of"
     r"|has|have|had|was|were|at|its|their"
@@ -31,7 +31,7 @@ def is_meant(claimed: Number, writing: Number, place: Place[Number], context: Co
         return False
     if not is_multiple or context is None:
         return True
-    said = {word for word in _words(context()) if not _MULTIPLE.fullmatch(word)}
+    said = {word for word in _words(context()) if not _MAY_DIFFER.fullmatch(word)}
     return bool(said) and said <= {*_words(sentence_of(place))}
 
 

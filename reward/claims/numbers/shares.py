@@ -89,9 +89,8 @@ def shares(number: Number) -> Iterator[Number]:
     share = share_of(number) if is_part or number.form is Form.EXACT else None
     if share is None:
         return
-    trend = (
-        Trend.FALL_BY if number.trend == Trend.MULTIPLIED else number.trend
-    )  # what is halved falls by half
+    # What is halved falls by half.
+    trend = Trend.FALL_BY if number.trend == Trend.MULTIPLIED else number.trend
     plain = changed(number, readings=((share,),), parts=(), unit="", dimension="", counts=False, trend=trend)
     if number.kind is not Kind.PERCENT:
         percent = EXACT.multiply(share, _HUNDRED)
