@@ -6,8 +6,8 @@ wherever it is, so that nothing is hidden in an English sentence. A word that al
 ("elf", "once", "six", "mil") is read where its sentence, or else the text, is in that language by its stop
 words.
 
-Not read: one ("ein", "une") but in "un tiers des", the first two ordinals, multiples ("doppelt", "doble"), and
-other languages.
+Not read: one ("ein", "une") but in "un tiers des", the first two ordinals, multiples ("doppelt", "doble"),
+and other languages.
 """
 
 from __future__ import annotations
