@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from reward.claims.numbers import Form, Kind, Number
-from reward.claims.numbers.dates import MONTH, date_of
+from reward.claims.numbers.dates import FOREIGN_MONTHS, MONTH, date_of
 from reward.claims.numbers.model import changed
 from reward.claims.numbers.trends import trend_of
 from reward.claims.numbers.vocabulary import BEGIN, END, TABLES, by_word
@@ -62,9 +62,13 @@ _MONTH = re.compile(
     r"|(?<=\b[Ii]n )|(?<=\b[Bb]etween )"
     r"|(?<=\b(?:[Ll]ast|[Nn]ext|[Ll]ate) )|(?<=\b(?:[Ss]ince|[Uu]ntil|[Ee]arly) ))"
     r"(?:May|March)"
-    r"|(?<=\b[Ff]rom )(?:May|March)(?= (?:to|till|until|through|on|onwards?)\b))\b"
+    r"|(?<=\b[Ff]rom )(?:May|March)(?= (?:to|till|until|through|on|onwards?)\b)"
+    rf"|(?:(?<=\b[EeIi][nm] )|(?<=\bde ))(?:{'|'.join(FOREIGN_MONTHS)}))\b"
 )
 _MONTHS = [month.casefold() for month in calendar.month_name]
+_PLACES = {name.casefold(): place for name, place in FOREIGN_MONTHS.items()} | {
+    name: place for place, name in enumerate(_MONTHS) if name
+}
 _HOLIDAY = re.compile(
     r"\b(?:(?P<christmas>Christmas Day)|(?P<christmas_eve>Christmas Eve)"
     r"|(?P<new_year>New Year['\u2019]?s Day)"
@@ -87,7 +91,7 @@ _FIRST_OF_DAYS = frozenset((
 _FIRST = {
     _WEEKDAY: _FIRST_OF_DAYS,
     _DAYS: frozenset(("weekdays", "weekends", "weekend")),
-    _MONTH: frozenset(_MONTHS[1:]),
+    _MONTH: frozenset(_PLACES),
     _HOLIDAY: frozenset(_WORDS["first_of_holidays"].split()),
 }
 FIRST_WORDS = frozenset().union(*_FIRST.values())  # of all that is found here
@@ -105,7 +109,7 @@ def names_of_days(text: str) -> tuple[Number, ...]:
     weekdays, spans, months, holidays = (_matches(pattern, text, words) for pattern in _FIRST)
     days = [_weekday(m) for m in weekdays]
     days += [_span(_WORKING if m["working"] else _FREE, *m.span()) for m in spans]
-    lone = [date_of(((0, _MONTHS.index(m[0].casefold()), 0),), *m.span()) for m in months]
+    lone = [date_of(((0, _PLACES[m[0].casefold()], 0),), *m.span()) for m in months]
     days += [changed(month, trend=trend_of(text, month)) for month in lone]
     days += [date_of(((0, *_DATES[str(m.lastgroup)]),), *m.span()) for m in holidays]
     return tuple(days)

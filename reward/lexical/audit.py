@@ -142,7 +142,8 @@ class _Facts:
             return found
         place = self._lookups[target.kind.name].find(mention, context=partial(self._around, mention))
         other = "" if place is None else self._elsewhere.says_of_another(target, place)
-        other = other or self._counts_others(target)
+        counts_others = "" if other else self._counts_others(target)
+        other = other or counts_others
         if other:
             place = None
         if place is not None and not place.mention.end:
@@ -156,8 +157,8 @@ class _Facts:
             return Found(ClaimState.SUPPORTED, note=note)
         if target.kind.lookup(self._asked).find(mention) is not None:
             return None
-        must_stand = target.kind.must_stand(self._response, mention)
-        note = f"the documents say it of another: {other}" if other else ""
+        must_stand = bool(counts_others) or target.kind.must_stand(self._response, mention)
+        note = f"the documents say it of another: {other}" if other else self._otherwise(target)
         return Found(ClaimState.NOT_IN_DOCUMENTS, note=note) if must_stand else None
 
     def _counts_others(self, target: Target) -> str:
@@ -171,6 +172,13 @@ class _Facts:
         if is_of_opposite(mention, self._response, places):
             return "the opposite"
         return "other things" if is_of_others(mention, self._response, places) else ""
+
+    def _otherwise(self, target: Target) -> str:
+        """What differs in a number of the documents that has the same value; empty without one."""
+        mention, lookup = target.mention, self._lookups[target.kind.name]
+        if isinstance(mention, Number) and isinstance(lookup, NumberLookup):
+            return lookup.otherwise(mention)
+        return ""
 
     def _titled(self, target: Target) -> str:
         """The id of a document whose title holds a date: "Alcaria 2018-19 season"; empty without one.
@@ -202,7 +210,8 @@ def _claim_verdict(index: int, response: str, start: int, end: int, kind: str, f
     """The verdict of the one voter that the lookup is; validated once, with all that is in it."""
     low, high = sentence_span(response, start, end, reach=_REACH)
     written = response[start:end]
-    value = {ClaimState.SUPPORTED: written, ClaimState.CONTRADICTED: found.instead}.get(found.state)
+    stated = found.document.text[found.start : found.end] if found.document is not None else written
+    value = {ClaimState.SUPPORTED: stated, ClaimState.CONTRADICTED: found.instead}.get(found.state)
     return ClaimVerdict.model_validate(
         {
             "claim": {

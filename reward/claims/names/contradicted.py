@@ -159,6 +159,14 @@ _ROWS = (
         ),
         is_move=True,
     ),
+    _row(
+        "half",
+        _member("first[- ]half", "first[- ]half|[h1][1h]\\b|half-time|minute|jan|feb|mar|apr|may|jun"),
+        _member(
+            "(?:second|latter)[- ]half",
+            "second[- ]half|latter|[h2][2h]\\b|half-time|minute|jul|aug|sep|oct|nov|dec",
+        ),
+    ),
     _row("upstream downstream", _member("upstream", "upstream"), _member("downstream", "downstream")),
     _row(
         "left right",

@@ -22,6 +22,7 @@ from reward.claims.names.capitals import (
     is_ordinary,
     parts,
 )
+from reward.claims.names.german import is_noun
 from reward.claims.names.lexicon import is_common, is_content, is_plural, looks_common, words
 from reward.claims.names.model import KEPT_DOTTED, Name, name_of
 from reward.claims.names.places import place_behind
@@ -38,6 +39,7 @@ _LINK = re.compile(
 _SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
 _NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
 _UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or|zero) ?$", re.I)
+_DIGIT_BEFORE = re.compile(r"\d[ \u00a0]?$")
 _LAST_WORD = re.compile(r"\W")
 _MARK = re.compile(r"[\"*'\u201c\u201e\u2018]")
 _AMOUNT = re.compile(r"[A-Z]{3}[ \u00a0]?\d")  # "EUR 4,800"
@@ -80,6 +82,7 @@ _DOERS = lexicon.CITIES | words("also_words") | _SURNAMES_TOO  # names where the
 _PERSONS = words("persons")
 _APPOSED = re.compile(r", (?:who|whose|whom)\b|, (?:an?|the) ((?:[\w-]+ ?){1,4})")
 _SHORT_DAYS = ("sun", "jan", "mar")  # at the end of a name: "Bressay Sun"
+_OWNERS = ("king", "queen", "king's", "queen's")  # of colleges, inns and roads
 _FIRST_NAMES = ("jan",)  # before a surname: "Jan Maes"
 _KEPT = lexicon.PREFIXES | lexicon.GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
@@ -101,8 +104,18 @@ def _runs(text: str) -> Iterator[list[Part]]:
 
 
 def _without_sign(text: str, run: list[Part]) -> list[Part]:
-    """A run without the "No" of "Symphony No. 5", which its number has."""
+    """A run without the "No" of "Symphony No. 5", and without a unit, which numbers have."""
+    if (
+        len(run) > 1
+        and _is_unit_sign(run[0])
+        and _DIGIT_BEFORE.search(text, max(0, run[0].start - 2), run[0].start)
+    ):
+        run = run[1:]  # "16 GB RAM", "12 V DC"
     return run[:-1] if run[-1].low == "no" and _SIGN_BEHIND.match(text, run[-1].end) else run
+
+
+def _is_unit_sign(part: Part) -> bool:
+    return part.text in _UNIT_SIGNS or (len(part.text) == 1 and part.text in "VWA")
 
 
 def _continues(text: str, before: Part, part: Part) -> bool:
@@ -113,8 +126,10 @@ def _continues(text: str, before: Part, part: Part) -> bool:
     if _AMOUNT.match(text, part.start):
         return False
     gap = text[before.end : part.start]
-    if "\n" in gap or (before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s"))):
+    if "\n" in gap:
         return False
+    if before.text[-1] == "s" and before.text.endswith(("'s", "\u2019s")):
+        return gap == " " and before.low in _OWNERS  # "King's College"
     if gap == " ":  # "J.R.R. Tolkien", but not "in the U.S. Then"
         return before.text[-1] != "." or not is_common(part.low) or _are_initials(before, part)
     if gap == ". ":
@@ -134,6 +149,9 @@ def _are_initials(part: Part, behind: Part) -> bool:
 
 def _name(text: str, run: list[Part]) -> Name | None:
     """The name that a run is, or holds."""
+    run = list(dropwhile(lambda part: is_noun(text, part.start, part.low), run))
+    if not run:
+        return None
     whole = run
     if len(run) == 1:
         one = run[0]

@@ -30,6 +30,7 @@ from reward.claims.names.text import MOST_PLACES, Text
 from reward.claims.names.titles import find_title
 
 _CAMEL = re.compile(r"[^\W\d_]+[A-Z][a-z]+s$")
+_CODE = re.compile(r"([a-z]{2,5})\d{2,}")
 _MOST_WORDS = 16  # of a name
 _MOST_KEPT = 512  # names whose places in one text are kept, those of long names and of many places never
 _LONGEST_KEPT = 64  # characters
@@ -96,7 +97,7 @@ class Index(Text):
         if found and (len(name.tokens) == 1 or " ".join(name.tokens) in _CAPITAL_PHRASES):
             found = {r for r in found if self._is_name(r[0], name)}
         if not found and len(name.tokens) == 1:
-            found = set(self._spelt_out(name))
+            found = set(self._spelt_out(name)) or self._codes.get(name.text, set())
             if not found and _CAMEL.match(name.text):  # "iPhones" of an iPhone
                 found = {(at, at + 1) for at in self.places.get(name.tokens[0][:-1], ())[:MOST_PLACES]}
         elif not found:  # "Wi-Fi" and "WiFi", "Business Parking" and a key "BusinessParking"
@@ -235,6 +236,15 @@ class Index(Text):
                 words = places[at : at + len(letters)]
                 if len(letters) > _SHORT_ACRONYM or self._may_be_short(words):
                     yield words[0], words[-1] + 1
+
+    @functools.cached_property
+    def _codes(self) -> dict[str, set[Range]]:
+        """Where codes are by their letters: "BA" of "BA2490", which a response writes "BA 2490"."""
+        codes: dict[str, set[Range]] = {}
+        for word, places in self.places.items():
+            if code := _CODE.fullmatch(word):
+                codes.setdefault(code[1].upper(), set()).update((at, at + 1) for at in places[:MOST_PLACES])
+        return codes
 
     def _may_be_short(self, places: Sequence[int]) -> bool:
         """Whether some words have capitals, or are one term: "VAT" for "value-added tax".

@@ -16,6 +16,9 @@ _TELLING = 3  # words
 _LONGEST_SHORT = 3  # letters; a longer word that a text writes small may be a trade
 _MOST_NEAR = 32  # places that are held against the context
 _HALVES = re.compile(r" (?:of|for) (?:the )?| ?& ")
+_POST = re.compile(
+    r"(?<=\w) (?:C[EFOT]O|Chief Executive(?: Officer)?|Chair(?:man|woman)?|Managing Director) (?=\w)"
+)
 _INSTITUTION = re.compile(rf"(?<=\w) (?:of|for) (?:the )?(?=(?i:{'|'.join(sorted(OF_HEADS))}) of )")
 _FIRST_NAMES = GIVEN_NAMES - {"guy", "chance", "charity", "chase", "hunter", "summer", "patience"}
 Found = tuple[Document, Index, Range]
@@ -86,6 +89,8 @@ class NameLookup:
         A country at the end is a half: "Ministry of Education of Norway" is Norway's Ministry of Education.
         """
         halves = _HALVES.split(claimed.text)
+        if len(held := _POST.split(claimed.text)) == 2:  # "Barclays CEO Ann Lee"
+            halves = held
         whole = _INSTITUTION.search(claimed.text)
         if whole is not None:  # "Amelia Okafor of the University of Cape Town"
             halves = [claimed.text[: whole.start()], claimed.text[whole.end() :]]

@@ -162,6 +162,7 @@ def name_of(text: str, start: int, end: int, said: Sequence[str] = ()) -> Name:
         token.word
         for i, token in enumerate(tokens)
         if (i == 0 and of_a_place and token.word in lexicon.TITLES)
+        or (i == 0 < len(tokens) - 1 and _POSSESSIVE.search(text, token.end - 2, token.end))
         or _tells(
             token,
             first=i == 0,

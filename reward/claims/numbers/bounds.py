@@ -46,7 +46,8 @@ _AFTER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BEHIND_THINGS = re.compile(
-    r" [a-z]{3,} (?:or (?:more|(?P<fewer>less|fewer))(?! than)|at (?:the )?(?:least|(?P<most>most)))\b"
+    r" (?:(?:an?|per|each|every) )?[a-z]{3,} (?:or (?:more|(?P<fewer>less|fewer))(?! than)"
+    r"|at (?:the )?(?:least|(?P<most>most)))\b"
 )  # "three sources at most"
 # No more is allowed, or true: "do not take more than 3".
 _NOT = re.compile(
@@ -58,7 +59,8 @@ _EXCEED_NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: [\w-]+){0,8
 _EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl|turn)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
 _COVERED = re.compile(r" of (?:water|snow|ice|earth|mud|sand|rock|soil|rubble)\b")  # "under 250 mm of water"
 _RACES = re.compile(
-    r"\b(?:w[oi]n(?:s|ning)?|beat(?:s|en|ing)?|victor\w*|raced?|races|titles?|gold|silver|bronze|records?|champion\w*)\b"
+    r"\b(?:times?|w[oi]n(?:s|ning)?|beat(?:s|en|ing)?|victor\w*|raced?|races|titles?|gold|silver|bronze"
+    r"|records?|champion\w*)\b"
     r"[^.;]*$",
     re.IGNORECASE,
 )  # before the distance that it was over
@@ -94,6 +96,7 @@ _RATE = re.compile(
     r"[ \u00a0]?(?:(?:per|(?:an?|each|every|/)(?![ \u00a0]?\w+ of\b))[ \u00a0]?"
     rf"((?:square |cubic )?(?:{either(_WORDS['per'].split())}))s?"
     r"(?! (?:later|ago|before|after|earlier)\b)"
+    r"|(?:(?<=%)|(?<=cent))[ -](year|month|quarter|week)[- ](?:on|over)[- ](?:year|month|quarter|week)"
     rf"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually)){END}",
     re.IGNORECASE,
 )
@@ -165,7 +168,7 @@ def _before(text: str, start: int, low: int) -> re.Match[str] | None:
     if start <= low:
         return None
     words = text[max(low, start - 16) : start].rsplit(None, 1)
-    is_word = bool(words) and words[-1].casefold().rstrip(".-") in _LAST_WORDS
+    is_word = bool(words) and words[-1].casefold().lstrip("(").rstrip(".-") in _LAST_WORDS
     if not is_word and _LAST_SIGNS.isdisjoint(text[max(low, start - 2) : start]):
         return None
     return _BEFORE.search(text, max(low, start - _LONGEST_BEFORE), start)
@@ -224,9 +227,9 @@ def rate_behind(text: str, number: Number) -> str:
         zone = _ZONE.match(text, number.end)
         return _ZONES.get(zone[1], zone[1]) if zone else ""
     behind = _RATE.match(text, number.end) if number.kind in _RATED else None
-    if behind is None or (behind[2] and number.kind is Kind.COUNT):  # "two weekly papers"
+    if behind is None or (behind[3] and number.kind is Kind.COUNT):  # "two weekly papers"
         return ""
-    word = (behind[1] or behind[2]).lower()
+    word = (behind[1] or behind[2] or behind[3]).lower()
     return _RATES.get(word, word.removesuffix("ly")).replace("meter", "metre").replace("liter", "litre")
 
 

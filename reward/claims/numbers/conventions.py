@@ -49,6 +49,11 @@ _MEASURED = re.compile(
     r"|por\sci|pour\scent|per\scento|euro|eur|usd|dollar|km|cm|mm|kg|mg|ml|m\u00b2|kwh|mw|gb|mb)(?!\d))",
     re.IGNORECASE,
 )
+_FOREIGN_SCALE = re.compile(
+    r"[ \u00a0\u202f](?:mil millones|millones|milioni|milh[õo]es|millionen|milliarden|miljoen|miljard"
+    r"|milliards)\b",
+    re.IGNORECASE,
+)
 _MOST_TOKENS = 2000  # of one text; enough to know its habits, and a long text costs no more
 _MOST_TEXT = 4000  # characters whose words are looked at
 _OF_A_PLACE = re.compile(r"\b(?:Los|Las|La|El|Le) (?=[A-Z])")  # "Los Angeles", but "La empresa"
@@ -119,6 +124,9 @@ def _shown(text: str) -> _Shown:
             first, second = int(date[1]), int(date[3])
             if min(first, second) <= 12 < max(first, second) <= 31:
                 shown["order", DateOrder.DAY_FIRST if first > 12 else DateOrder.MONTH_FIRST] += 1
+            continue
+        if _FOREIGN_SCALE.match(text, token.end()):  # "3.300 millones", by whatever mark
+            shown["decimal", ","] += 1
             continue
         is_measured = _MEASURED.match(text, token.end()) is not None
         for piece in _PIECES.split(token[0]):

@@ -31,7 +31,7 @@ _ENGLISH = (
 _GERMAN = _BY_LANGUAGE["german"] | {"Jänner": 1}
 _SMALL = _BY_LANGUAGE["french"] | _BY_LANGUAGE["italian"] | _BY_LANGUAGE["dutch"]
 _WITH_DE = _BY_LANGUAGE["spanish"] | _BY_LANGUAGE["portuguese"] | {"setiembre": 9}
-_FOREIGN = _SMALL | _WITH_DE | _GERMAN
+FOREIGN_MONTHS = _SMALL | _WITH_DE | _GERMAN
 MONTH = either(_ENGLISH) + END
 _TH = r"(?:st|nd|rd|th|ST|ND|RD|TH)"
 _YEAR = r"[12]\d{3}(?![\d%]|[.,:/]\d|-\d)"
@@ -45,7 +45,9 @@ _LONGEST_BEFORE = 20
 _BEFORE_DAYS = frozenset(" \u00a0\u202f-")
 # What a quick look at the text beside a day tells, before the patterns are tried.
 _BETWEEN = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f.,-"
-_HEADS_BEHIND = frozenset({month[:2] for month in (*_ENGLISH, *_FOREIGN)} | {"to", "th", "an", "of", "de"})
+_HEADS_BEHIND = frozenset(
+    {month[:2] for month in (*_ENGLISH, *FOREIGN_MONTHS)} | {"to", "th", "an", "of", "de"}
+)
 _RANKS_BEHIND = frozenset(("st", "nd", "rd", "th", "ST", "ND", "RD", "TH", "er"))
 _DASHES = frozenset("-\u2010\u2011\u2012\u2013\u2014\u2015")
 _BEHIND_DAYS = frozenset(_BETWEEN) - {",", " "} | _DASHES | {"\u00ba", "\u00b0"}
@@ -65,7 +67,7 @@ _DAY_BEFORE = (
         (?: \.{SPACE}?(?={either(_GERMAN)}{END})
           | (?:er|[\u00ba\u00b0])?{SPACE}(?={either({*_SMALL, *_GERMAN} - {*_ENGLISH, "Mai"})}{END})
           | [\u00ba\u00b0]?{SPACE}de{SPACE}(?={either(_WITH_DE)}{END}) )
-        (?P<month>{either(_FOREIGN)}) (?:{SPACE}(?:del?{SPACE})?(?P<year>{_YEAR}))?""",
+        (?P<month>{either(FOREIGN_MONTHS)}) (?:{SPACE}(?:del?{SPACE})?(?P<year>{_YEAR}))?""",
         re.VERBOSE,
     ),
 )
@@ -86,6 +88,10 @@ _SEASON = re.compile(r"([12]\d)(\d{2})([-\u2013/])(\d{2})(?![\d:/-]|[.,]\d)")
 _ERA = re.compile(rf"{SPACE}?(?P<era>B\.?C\.?(?:E\b\.?)?|C\.?E\b\.?|A\.?D\b\.?){END}")
 _ERA_BEFORE = re.compile(rf"{BEGIN}A\.?D\.?{SPACE}?$")
 _THE_BEFORE = re.compile(rf"(?:\bthe{SPACE}['\u2018\u2019]?|['\u2018\u2019])$", re.IGNORECASE)
+_SECONDS_BEFORE = re.compile(
+    rf"(?:[=:(]{SPACE}?|{BEGIN}(?:after|within|every|for|timeout|of|is|was|than|takes?|took|lasts?){SPACE})$",
+    re.IGNORECASE,
+)  # "timeout: 30s"
 _CUES = frozenset((*TABLES["dates"]["cues"].split(), *(name.lower() for name in _NAMES))) - {"sept"}
 _ARTICLE = re.compile(r"\b(?:an?|the|its|his)\s$", re.IGNORECASE)
 _PARTS_OF_YEAR = ("start", "beginning", "middle", "end", "close")
@@ -188,13 +194,13 @@ def _month_before(text: str, at: int, low: int) -> re.Match[str] | None:
     if at < 4 or text[at - 1] not in _BEFORE_DAYS or text[at - 2].isdigit():
         return None
     match = _MONTH_BEFORE.search(text, max(low, at - _LONGEST_BEFORE), at)
-    return match if match and (match["month"] in _ENGLISH or match["month"] in _FOREIGN) else None
+    return match if match and (match["month"] in _ENGLISH or match["month"] in FOREIGN_MONTHS) else None
 
 
 def _named(match: re.Match[str], month: str, start: int) -> Number | None:
     """A date with its month in letters; its parts are the day and the year. Or two days of one month."""
     groups = match.groupdict()
-    place = _ENGLISH.get(month) or _FOREIGN[month]
+    place = _ENGLISH.get(month) or FOREIGN_MONTHS[month]
     year, day, first = (int(groups.get(name) or 0) for name in ("year", "day", "first"))
     if first:
         if not first < day <= 31:
@@ -259,12 +265,16 @@ def date_of(
 def _decade(text: str, match: re.Match[str], low: int) -> Number:
     """Ten years, or a hundred ("the 1800s").
 
-    "The 90s" and "'90s" are those of the last century, "90s" alone is a range of counts.
+    "The 90s" and "'90s" are those of the last century, "for 90s" a length of time, and "90s" alone is a range
+    of counts.
     """
     start, first = match.start(), int(match["long"] or match["short"])
     if match["long"]:
         is_century = first % 100 == 0 and first < 2000
         return years_of(first, first + (99 if is_century else 9), start, match.end())
+    if _SECONDS_BEFORE.search(text, max(low, start - 9), start):
+        value, end = ((Decimal(first),),), match.end()
+        return Number(value, Kind.DURATION, "second", "time", step=Decimal(1), start=start, end=end)
     if not _THE_BEFORE.search(text, max(low, start - 5), start):
         return years_of(first, first + 9, start, match.end(), kind=Kind.COUNT)
     first += 1900 if first >= 20 else 2000

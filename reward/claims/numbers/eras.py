@@ -52,7 +52,7 @@ _NO_QUARTER = (
     rf"|of[ ](?!(?:(?:the|this|last|next|its|each|every)[ ])?(?:{_FISCAL})?year|fiscal)))"
 )
 _QUARTER = re.compile(
-    rf"(?P<unit>[ -](?:(?P<half>half)|(?:{_FISCAL})?quarter)){END}"
+    rf"(?P<unit>[ -](?:(?P<half>half)|(?:{_FISCAL})?quarter|trimestre|Quartal|kwartaal)){END}"
     rf"(?:,?{SPACE}{_OF_YEAR}(?P<year>{_YEAR})|{_NO_QUARTER})"
 )
 _FIRST_MONTHS = re.compile(

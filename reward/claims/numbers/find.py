@@ -26,7 +26,7 @@ from reward.claims.numbers.names import code_at, is_in_name, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at, with_ruler
 from reward.claims.numbers.starts import DIGITS, Starts
-from reward.claims.numbers.trends import from_to, lifespan, trend_of
+from reward.claims.numbers.trends import Trend, from_to, lifespan, trend_of, with_trend
 from reward.claims.numbers.vocabulary import BEGIN, END
 from reward.claims.numbers.words import words_at
 from reward.claims.text import lowered
@@ -153,16 +153,26 @@ def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Numb
     low = 0
     for number in compose(text, atoms, weak):
         whole = bounded(text, number, low)
-        if number.start in weak and _is_alone(whole):
+        if number.start in weak and (
+            _is_alone(whole) or (finished and _is_rate_of(finished[-1], text, number))
+        ):
             continue
         whole = from_to(text, lifespan(text, whole))
         rate, trend = rate_behind(text, whole), trend_of(text, whole)
+        if not trend and finished and whole.dimension and text[low : whole.start] == " (":
+            is_same = finished[-1].dimension == whole.dimension  # "5 kg (11 lb)"
+            trend = Trend(finished[-1].trend) if is_same else trend
         if rate or trend:
-            whole = changed(whole, rate=rate, trend=trend)
+            whole = with_trend(changed(whole, rate=rate), trend)
         counts = things_behind(text, whole) or is_in_name(text, whole)
         finished.append(changed(whole, counts=True) if counts else whole)
         low = whole.end
     return finished
+
+
+def _is_rate_of(before: Number, text: str, weak: Number) -> bool:
+    """Whether a weak number is only what the one before it is for: "two days a week or more"."""
+    return before.rate != "" and text[before.end : weak.start] == " "
 
 
 def _is_alone(weak: Number) -> bool:

@@ -39,7 +39,8 @@ _IN_A_ROW = re.compile(
     r"|on the (?:trot|spin))\b"
 )
 _NEXT_WORD, _WORD_BEFORE = re.compile(r" ([a-z]+)\b"), re.compile(r"([A-Za-z]+) $")
-_NAME_BEFORE = re.compile(r"\b([A-Z][^\W\d_]+) $")
+_NAME_BEFORE = re.compile(r"\b([A-Z][^\W\d_]*) $")
+_LONGEST_LETTERS = 3  # of a code: "BA 2490"
 _SMALL_WORD = 12
 _PAIR = 2
 _MONTHS_A_YEAR = 12
@@ -218,7 +219,9 @@ class Numbers(ClaimKind):
 
     def _names_group(self, mention: Number) -> bool:
         """Whether documents speak of a pair, a quartet or the like, where an answer says how many."""
-        return mention.kind is Kind.COUNT and self._say(_GROUPS.get(int(mention.value), ()))
+        is_first = mention.kind is Kind.ORDINAL and mention.value == 1  # "the first goal" is the opener
+        is_count = mention.kind is Kind.COUNT and mention.value > 1
+        return (is_count or is_first) and self._say(_GROUPS.get(int(mention.value), ()))
 
     def _tells_of(self, response: str, mention: Number) -> bool:
         """Whether documents tell of the things that a response counts, and not of so many of them.
@@ -270,7 +273,7 @@ class Numbers(ClaimKind):
         """Whether it repeats a number before it in another unit, or counts the response's own list."""
         if _is_conversion(mention, response, before):
             return "a number before it, in another unit"
-        if (goals := _goals(response, mention)) and self.lookup(self.query.documents).find(goals):
+        if (goals := _goals(response, mention)) and self.lookup(self.query.documents).counts(goals):
             return "so many goals"
         if self._is_ranked(response, mention):
             return "a rank in the documents, or a number of the part that it ranks"
@@ -317,7 +320,11 @@ def _is_named_so(response: str, mention: Number, number: Number) -> bool:
     if number.kind is not Kind.IDENTIFIER or mention.kind is not Kind.COUNT:
         return False
     name = _NAME_BEFORE.search(response, max(0, mention.start - _LONGEST_PLACE), mention.start)
-    return name is not None and number.unit == f"{name[1].casefold()} {mention.value}"
+    if name is None:
+        return False
+    letters = name[1].casefold() if name[1].isupper() and len(name[1]) <= _LONGEST_LETTERS else ""
+    same = {f"{name[1].casefold()} {mention.value}", f"{letters}{mention.value}"}  # "BA 2490" of BA2490
+    return number.unit.replace("-", "") in same
 
 
 def _is_in_a_row(text: str, count: Number) -> bool:

@@ -31,6 +31,7 @@ from reward.locales import AUTO
 from reward.types import Document
 
 _ROMAN = re.compile("[mdclxvi]+")  # a year as a film shows it: "MCMLXXXIV"
+_CODE = re.compile(r"([a-z]{2,5})-?(\d+)")
 _FIRST_YEAR = 1000
 _LEFT_OUT = re.compile(r"^v(?=\d)|(?<=\d\d)s$")  # "v2.4.1" is 2.4.1
 _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "won 2-1" "lost 1-2"
@@ -110,7 +111,16 @@ class NumberLookup:
         )
         found = found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
         found = found or self._find_open_degrees(claimed) or self._find_otherwise(claimed)
-        return found or self._find_nth(claimed, context)
+        return found or self._find_nth(claimed, context) or self._find_code(claimed)
+
+    def _find_code(self, claimed: Number) -> Place[Number] | None:
+        """A code that the documents write with a space or a hyphen: "RTX 4090" for RTX4090."""
+        code = _CODE.fullmatch(claimed.unit) if claimed.kind is Kind.IDENTIFIER else None
+        pattern = re.compile(rf"\b{code[1]}[ -]{code[2]}\b", re.IGNORECASE) if code else None
+        for document, _ in self.texts if pattern else ():
+            if pattern and (match := pattern.search(document.text)):
+                return Place(changed(claimed, start=match.start(), end=match.end()), document)
+        return None
 
     def _find_denied(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """The bound whose opposite a sentence denies: "nobody below 40 may" of who must be "at least 40".
@@ -213,6 +223,26 @@ class NumberLookup:
     def counts_otherwise(self, claimed: Number, things: frozenset[str]) -> bool:
         """Whether a document counts the same things as a number that it does not hold."""
         return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self.texts)
+
+    def counts(self, claimed: Number) -> bool:
+        """Whether a document holds a count elsewhere than in a score."""
+        pairs = {id(document): index.pairs for document, index in self.texts}
+        return any(one.mention.start not in pairs[id(one.document)] for one in self._places(claimed))
+
+    def otherwise(self, claimed: Number) -> str:
+        """How a number of the same value differs from one that no document supports; empty without one."""
+        for document, index in self.texts:
+            for entry in index.by_value.get(claimed.value, ()):
+                found = entry.number
+                differences = (
+                    ("in another direction", are_opposed(claimed, found)),
+                    ("of another kind or unit", (claimed.kind, claimed.unit) != (found.kind, found.unit)),
+                    ("with another bound", claimed.form is not found.form),
+                    ("for another time", claimed.rate != found.rate),
+                )
+                how = next((one for one, differs in differences if differs), "otherwise")
+                return f'the documents hold "{document.text[found.start : found.end]}" {how}'
+        return ""
 
     def bounds_otherwise(self, claimed: Number) -> bool:
         """Whether a document has the other bound of the same value, or a bound of another value or unit."""
@@ -373,6 +403,9 @@ class NumberLookup:
             is_of_date = found.start in index.years_of_dates and not index.speaks_of_that_year
             if is_other or is_of_date:
                 return False
+        is_rank = claimed.kind is Kind.ORDINAL or claimed.unit == "times"
+        if is_rank and (pair := index.pairs.get(found.start)) and pair.kind is Kind.RATIO:
+            return False  # the 3 of "won 3-1" is no third, and no "three times"
         is_bare_change = found.kind is Kind.COUNT and found.trend in (Trend.RISE_BY, Trend.FALL_BY)
         if claimed.kind is Kind.PERCENT and is_bare_change and not _OF_PERCENT.match(index.text, found.end):
             return False  # "rose by 25 to 300" is no rise by 25%

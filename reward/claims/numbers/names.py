@@ -25,6 +25,7 @@ _PHONE = re.compile(
     """,
     re.VERBOSE,
 )
+_INTERNATIONAL = re.compile(r"\d{1,3}(?:[ .-]\(?\d{1,9}\)?){2,6}(?![\d-]|[.,]\d)")
 _CODE = re.compile(
     rf"""
     0[xX][0-9a-fA-F]+(?!\w)
@@ -73,6 +74,12 @@ def name_at(text: str, at: int, low: int) -> Number | None:
 def code_at(text: str, at: int, low: int) -> Number | None:
     """A code, a telephone number or an absurd token that begins at `at`."""
     before = text[at - 1 : at] if at > low else ""
+    if (
+        before == "+"
+        and (phone := _INTERNATIONAL.match(text, at))
+        and 8 <= sum(map(str.isdigit, phone[0])) <= 15
+    ):
+        return identifier(text, at - 1, phone.end(), unit=re.sub(r"\D", "", phone[0]))
     if before in ("(", "+") or text[at + 3 : at + 4] in (*"-. ",):
         phone = _PHONE.match(text, at)
         if phone and _is_phone(phone[0], before):

@@ -57,6 +57,8 @@ def other_readings(text: str, numbers: Iterable[Number]) -> Iterator[Number]:
     for one in numbers:
         if one.kind is Kind.TIME and one.value != int(one.value):
             yield _length(one)
+        elif fiscal := _FISCAL_YEAR.fullmatch(one.unit):
+            yield _year_of(one, fiscal)
         elif one.kind is Kind.ORDINAL and _WIN.match(
             text, one.end
         ):  # who took an eighth title has won 8 times
@@ -100,14 +102,27 @@ def _versions(number: Number) -> Iterator[Number]:
         digits = Decimal(written.replace(".", ""))
         yield changed(number, readings=((digits,),), kind=Kind.IDENTIFIER, unit=written)
     if fiscal := _FISCAL_YEAR.fullmatch(number.unit):
-        year = Decimal(fiscal[1]) + (0 if len(fiscal[1]) > 2 else 2000)
-        yield changed(number, readings=((year,),), kind=Kind.YEAR, unit="")
+        yield _year_of(number, fiscal)
+
+
+def _year_of(number: Number, fiscal: re.Match[str]) -> Number:
+    """FY24 as the year 2024."""
+    year = Decimal(fiscal[1]) + (0 if len(fiscal[1]) > 2 else 2000)
+    return changed(number, readings=((year,),), kind=Kind.YEAR, unit="")
 
 
 def _units(number: Number) -> Iterator[Number]:
-    """3.4 t/ha, pounds of mass or money, and half a gigabyte of 512 MB."""
+    """3.4 t/ha, 3 mg/day, pounds of mass or money, and half a gigabyte of 512 MB."""
     if number.rate == "hectare" and number.dimension == "mass":
         yield changed(number, unit=f"{number.unit} / hectare", dimension="mass/area", rate="")
+    of_what, _, per = number.dimension.rpartition("/")
+    if number.dimension and not of_what and number.rate in _UNITS_OF_TIME.split("|"):
+        fields = {"unit": f"{number.unit} / {number.rate}", "dimension": f"{number.dimension}/time"}
+        yield changed(number, kind=Kind.QUANTITY, rate="", **fields)
+    elif of_what and per == "time":
+        unit, _, time = number.unit.rpartition(" / ")
+        kind = Kind.DURATION if of_what == "time" else Kind.QUANTITY
+        yield changed(number, kind=kind, unit=unit, dimension=of_what, rate=time)
     # "412m kroner, up from 367m", "4.3m litres"; not "4.3 m" or "4.3 metres"
     if number.unit == "meter" and number.end - number.start == len(f"{number.value}m"):
         millions, step = ((EXACT.scaleb(number.value, 6),),), number.step.scaleb(6)

@@ -13,7 +13,8 @@ _BESIDE_NUMBERS = {
     *map(str.lower, calendar.month_name[1:]),
 }
 _MAY_DIFFER = re.compile(  # the words of a multiple or a rise, and small ones
-    r"(?:doubl|tripl|trebl|quadrupl|quintupl|halv|increas|decreas|declin|drop|jump|climb|surg|soar)\w*|\w+fold"
+    r"(?:doubl|tripl|trebl|quadrupl|quintupl|halv|increas|decreas|declin|drop|jump|climb|surg|soar|reduc|lower|rais"
+    r"|boost|slash)\w*|\w+fold|cuts?"
     r"|percent|per|cent|r[io]se[ns]?|fell|fall|fallen|gr[eo]wn?|went|up|down|more|less|than|to|from|of"
     r"|has|have|had|was|were|at|its|their"
 )

@@ -12,7 +12,7 @@ answer and its documents `counted_things` and `stated_things` tell it (`reward.j
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ _PLURALS = frozenset(_TABLE["plurals"].split())
 _NO_THINGS = frozenset(
     [*_TABLE["none"].split(), *_TABLE["around"].split(), *TABLES["stop_words"]["en"].split()]
 )
+_COUNTED = (Kind.COUNT, Kind.RATIO)
 _MEASURED = (Kind.QUANTITY, Kind.DURATION, Kind.MONEY)
 _MOST_WORDS = 3  # of a thing: "registered married couples"
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -42,11 +43,21 @@ _JOINED = re.compile(
     r"|war|ist|betrug|était|est|fue|era)|[:=(])\s*(?:about |around |only |just )?$",
     re.IGNORECASE,
 )
-_OPPOSITES = {
-    word: frozenset(row[1 - side].split("|"))
-    for row in TABLES["extremes"]["opposed"]
-    for side in (0, 1)
-    for word in row[side].split("|")
+
+
+def _opposites(rows: list[list[str]]) -> dict[str, frozenset[str]]:
+    """Of each word the words on the other side of its row."""
+    sides = ((row[side], row[1 - side]) for row in rows for side in (0, 1))
+    return {word: frozenset(others.split("|")) for one, others in sides for word in one.split("|")}
+
+
+_EXTREMES = _opposites(TABLES["extremes"]["opposed"])
+_DEEDS = _EXTREMES | _opposites(TABLES["extremes"]["deeds"])
+_CELLS = {
+    word: (row, cell)
+    for row, cells in enumerate(_TABLE["apart"])
+    for cell, words in enumerate(cells)
+    for word in words.split("|")
 }
 _CLAUSE_END = re.compile(r"[.,;:!?()\n]|\b(?:while|whereas|but|and)\b")
 _CLAUSE = 80  # characters
@@ -82,6 +93,13 @@ class Thing(NamedTuple):
         """Whether both may be one: they share a word ("family", "families") or are of one line."""
         is_one = self.group != "" and self.group == other.group
         return is_one or any(_is_same_word(a, b) for a in self.words for b in other.words)
+
+    def excludes(self, other: Thing) -> bool:
+        """Whether both are known and of different lines, or cells of one row: "deaths" and "cases"."""
+        if self.group and other.group:
+            return not self.is_like(other)
+        mine, its = (dict(map(_CELLS.__getitem__, _CELLS.keys() & one.words)) for one in (self, other))
+        return any(mine[row] != its[row] for row in mine.keys() & its.keys())
 
     def is_named_by(self, stated: Thing) -> bool:
         """Whether what is stated is just this: "12 career appearances" are no "career goals"."""
@@ -152,7 +170,7 @@ def _thing(words: list[str], *, is_counted: bool) -> Thing | None:
         if word in _NO_THINGS:
             break
         kept.append(word)
-        if is_counted and (word in _CLASSES or _is_plural(word)):
+        if is_counted and (word in _CLASSES or word in _CELLS or _is_plural(word)):
             break
     if not kept or kept[-1] in _GENERIC:
         return None
@@ -170,25 +188,25 @@ def stated_things(number: Number, text: str) -> list[Thing]:
 
 
 def is_of_others(number: Number, response: str, places: Iterable[tuple[Number, str]]) -> bool:
-    """Whether a count is of things of one line ("families"), and equal ones of texts of another ("people").
+    """Whether a count is of one thing ("families"), and equal ones of texts of another ("people").
 
     Args:
         number: A mention of the response.
         response: What is audited.
         places: The numbers of documents that support it, each with the text that holds it.
     """
-    thing = _behind(response[number.end :]) if number.kind is Kind.COUNT else None
-    if thing is None or not thing.group:
+    thing = _behind(response[number.end :]) if number.kind in _COUNTED else None
+    if thing is None or not (thing.group or not _CELLS.keys().isdisjoint(thing.words)):
         return False
     for found, text in places:
         stated = stated_things(found, text)
-        if not stated or any(not one.group or one.is_like(thing) for one in stated):
+        if not stated or not all(map(thing.excludes, stated)):
             return False
     return True
 
 
 def is_of_opposite(number: Number, response: str, places: Iterable[tuple[Number, str]]) -> bool:
-    """Whether a number is "the oldest victim's", and equal ones of texts are the youngest's.
+    """Whether a number is "the oldest victim's" or of whom a firm hired, and equal ones of texts are not.
 
     Args:
         number: A mention of the response.
@@ -198,16 +216,18 @@ def is_of_opposite(number: Number, response: str, places: Iterable[tuple[Number,
     said = _extremes_beside(number, response)
     if not said:
         return False
-    opposites = frozenset().union(*map(_OPPOSITES.__getitem__, said))
+    opposites = frozenset().union(*map(_DEEDS.__getitem__, said))
     beside = (_extremes_beside(*place) for place in places)
     return all(there and said.isdisjoint(there) and not there.isdisjoint(opposites) for there in beside)
 
 
-def _extremes_beside(number: Number, text: str) -> frozenset[str]:
-    """The words such as "oldest" in the clause of a number."""
+def _extremes_beside(number: Number, text: str) -> Set[str]:
+    """The words such as "oldest" and "hired" in the clause of a number."""
     before = _CLAUSE_END.split(text[max(0, number.start - _CLAUSE) : number.start])[-1]
     behind = _CLAUSE_END.split(text[number.end : number.end + _CLAUSE], maxsplit=1)[0]
-    return frozenset(_OPPOSITES) & set(_WORD.findall(f"{before} {behind}".lower()))
+    is_when = number.is_calendar or number.kind is Kind.TIME  # "open until 5 pm" is "closes at 5 pm"
+    known = _EXTREMES if is_when else _DEEDS
+    return known.keys() & set(_WORD.findall(f"{before} {behind}".lower()))
 
 
 def _behind(after: str) -> Thing | None:
@@ -217,7 +237,7 @@ def _behind(after: str) -> Thing | None:
     if thing is None:
         return None
     last = thing.words[-1]
-    return thing if last in _CLASSES or _is_plural(last) else None
+    return thing if last in _CLASSES or last in _CELLS or _is_plural(last) else None
 
 
 def _before(before: str) -> list[Thing]:

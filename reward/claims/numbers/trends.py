@@ -37,6 +37,8 @@ class Trend(StrEnum):
     BELOW = "below"
     BEFORE = "before"  # a day, or ahead of a schedule
     AFTER = "after"
+    NOT_BEFORE = "not before"  # "does not cover what was signed before 1996"
+    NOT_AFTER = "not after"
     BIRTH = "birth"  # of somebody
     DEATH = "death"
     EARLY = "early"  # in a year or month
@@ -57,7 +59,8 @@ class Trend(StrEnum):
 _ONE_OF = (  # of each row no number can be two
     (Trend.RISE_BY, Trend.RISE_TO, Trend.RISE_FROM, Trend.FALL_BY, Trend.FALL_TO, Trend.FALL_FROM),
     *((Trend.PROFIT, Trend.LOSS), (Trend.ABOVE, Trend.BELOW), (Trend.BEFORE, Trend.AFTER)),
-    *((Trend.AT_LATEST, Trend.AFTER), (Trend.AT_LATEST, Trend.AT_LEAST_UNTIL)),
+    *((Trend.NOT_BEFORE, Trend.NOT_AFTER), (Trend.AT_LATEST, Trend.AFTER)),
+    (Trend.AT_LATEST, Trend.AT_LEAST_UNTIL),
     *((Trend.BIRTH, Trend.DEATH), (Trend.EARLY, Trend.MID, Trend.LATE)),
 )
 _LESS_OR_MORE = (
@@ -65,7 +68,14 @@ _LESS_OR_MORE = (
     *((Trend.MORE_THAN, Trend.LESS_THAN), (Trend.MORE_THAN, Trend.FALL_BY), (Trend.LESS_THAN, Trend.RISE_BY)),
 )
 _SIGNS = ((Trend.PLUS, Trend.FALL_BY), (Trend.PLUS, Trend.LOSS))
-_MOVED = ((Trend.UP, Trend.DOWN), (Trend.UP, Trend.FALL_TO), (Trend.DOWN, Trend.RISE_TO))
+_MOVED = (
+    *((Trend.UP, Trend.DOWN), (Trend.UP, Trend.FALL_TO), (Trend.DOWN, Trend.RISE_TO)),
+    *((Trend.UP, Trend.FALL_BY), (Trend.DOWN, Trend.RISE_BY)),
+)
+_DIRECTIONS = {
+    **dict.fromkeys((Trend.RISE_BY, Trend.RISE_TO), Trend.UP),
+    **dict.fromkeys((Trend.FALL_BY, Trend.FALL_TO), Trend.DOWN),
+}
 _UNMOVED = tuple((Trend.STEADY, one) for one in (Trend.UP, Trend.DOWN, Trend.RISE_TO, Trend.FALL_TO))
 _STARTED = ((Trend.EARLIER, Trend.RISE_TO), (Trend.EARLIER, Trend.FALL_TO))
 _OPPOSED = frozenset(
@@ -122,6 +132,12 @@ _PLANNED = re.compile(
     r" (?:(?P<early>earlier|sooner)|later) than (?:usual|normal|average|planned|scheduled|expected|last year"
     r"|in (?:\d{4}\b|(?:an? )?(?:average|normal|typical|previous|most) )|an? (?:average|normal|typical) )"
 )
+_SIDE_OF_TIME = re.compile(
+    r"\b(?:(?P<before>before|prior to|vor|avant|antes de(?: las?)?|prima del(?:le|l['\u2019])?|voor)"
+    r"|after|nach|après|después de(?: las?)?|depois das?|dopo(?: le)?|na) $",
+    re.IGNORECASE,
+)
+_LONGEST_SIDE = 20
 _NOT_BEFORE = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: \w+){0,3} before $", re.IGNORECASE)
 _AT_LEAST_UNTIL = re.compile(
     r"\b(?:(?:until|till|to) at least|at least (?:until|till|to))"
@@ -138,6 +154,7 @@ _DENIES = re.compile(
     r"|n['\u2019]t\b",
     re.IGNORECASE,
 )
+_DENIES_TWICE = re.compile(r"\b(?:unless|until|without|except|only|but)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;]\s|\n")
 _LAST_BEFORE_DATES = frozenset((
     *("before", "by", "to", "after", "least", "of", "early", "late", "mid", "mid-", "in"),
@@ -204,10 +221,24 @@ _LAST_OF_REACHING = re.compile(r"reach(?:ing|ed)?|at|to|is|st(?:ands|ood)")
 _MOVED_TO = re.compile(r"\b(?:to|by) (?:just |about |only )?$")  # a length of time
 _THAN = re.compile(r"\b(?:more|less|fewer|higher|lower) than ")
 _COMMA_BY = re.compile(r", (?=(?:by|to) $)")  # "also rose, by 6%"
-_REACH = 64  # characters
+_SIDE_OF = re.compile(
+    r"\b(?:(?P<above>above|over)|below|under) (?:(?:the|its|their|his|her|an?) )?(?:[\w-]+ ){0,2}"
+    r"(?:average|mean|median|norm|level|forecast|expectation|target|estimate|peak|threshold|limit|budget)s?"
+    r" of $"
+)  # "below the average of 62 mm"
+_AVERAGE = re.compile(r"\b(?:an? (?:average|total|mean|median|estimated) of|on average,?) $")
+_WHEN = re.compile(
+    r" (?:since|in|during|over|im|en|em|nel)(?: Jahre?)?(?: [A-Z][^\W\d_]+)?"
+    r"(?: [12]\d{3}(?:[-/\u2013]\d{2,4})?)?"
+    r"(?= (?:by|to|um|auf|de|del|a|à|di|met|naar) $)"
+)  # "have risen since 1880 by"
+_RANK = re.compile(r"\b\d+(?:st|nd|rd|th)\b")
+_ELIDED = re.compile(r"\b([dan]e?l)l['\u2019]$")  # "è diminuito dell'8,9 per cento"
+_REACH = 72  # characters
 _CLAUSE = 120
 _MOST_BETWEEN = 5  # words from a change to its "of"
-_MOST_MOVED = 6  # words from "cut" to its "to"
+_MOST_MOVED = 8  # words from "cut" to its "to"
+_MOVED_BY = ("to", "by", "um", "auf")
 
 
 def trend_of(text: str, number: Number) -> Trend:
@@ -216,6 +247,9 @@ def trend_of(text: str, number: Number) -> Trend:
         return Trend(number.trend)
     if number.kind in (Kind.DATE, Kind.YEAR):
         return _life_event(text, number) or _side_of_date(text, number)
+    if number.kind is Kind.TIME:
+        side = _SIDE_OF_TIME.search(text, max(0, number.start - _LONGEST_SIDE), number.start)
+        return Trend.NONE if side is None else Trend.BEFORE if side["before"] else Trend.AFTER
     if number.kind is Kind.DURATION:
         schedule = _SCHEDULE.match(text, number.end) or _PLANNED.match(text, number.end)
         if schedule is not None:
@@ -226,8 +260,10 @@ def trend_of(text: str, number: Number) -> Trend:
         return Trend.NONE
     if number.dimension == "length" and (level := _SEA_LEVEL.search(text, number.start, number.end + 24)):
         return Trend(level[1])
-    before = _COMMA_BY.sub(" ", text[max(0, number.start - _REACH) : number.start])
+    before = _said_plainly(text[max(0, number.start - _REACH) : number.start])
     last = _last_word(before)
+    if last == "of" and (level := _SIDE_OF.search(before)):
+        return Trend.ABOVE if level["above"] else Trend.BELOW
     change = _GAINS.get(last, "")
     is_gained = number.dimension == "mass" or number.kind in _SHARES or _GAINED.match(text, number.end)
     if change and is_gained:
@@ -346,6 +382,14 @@ def from_to(text: str, number: Number) -> Number:
     return changed(number, parts=parts) if move else number
 
 
+def with_trend(number: Number, trend: Trend) -> Number:
+    """A number of a trend; the ends of a range ("rose by 8% to 12%") only have its direction."""
+    if number.form is not Form.RANGE:
+        return changed(number, trend=trend)
+    parts = (changed(one, trend=one.trend or _DIRECTIONS.get(trend, "")) for one in number.parts)
+    return changed(number, trend=trend, parts=tuple(parts))
+
+
 def _side_of_date(text: str, number: Number) -> Trend:
     """Whether something is before or after a day, or early or late in a year.
 
@@ -367,10 +411,18 @@ def _side_of_date(text: str, number: Number) -> Trend:
         sentence = _SENTENCE_END.split(text[max(0, number.start - _CLAUSE) : number.start - len(side[0])])[-1]
         sentence += _SENTENCE_END.split(text[number.end : number.end + _CLAUSE])[0]
         if _DENIES.search(sentence) and not side["until"]:  # "not until after" is after
-            return Trend.NONE
+            if _DENIES_TWICE.search(sentence):
+                return Trend.NONE
+            return Trend.NOT_BEFORE if side["before"] else Trend.NOT_AFTER
         return Trend.BEFORE if side["before"] else Trend.AFTER
     part = _PART.search(before) if number.form is Form.EXACT else None
     return Trend(_PART_NAMES[(part[1] or part[2]).lower()]) if part else Trend.NONE
+
+
+def _said_plainly(before: str) -> str:
+    """The words before a number without a time or "an average of" between a verb and its amount."""
+    before = _ELIDED.sub(r"\1 ", _AVERAGE.sub("", before))
+    return _RANK.sub("nth", _WHEN.sub("", _COMMA_BY.sub(" ", before)))
 
 
 def _last_word(before: str) -> str:
@@ -386,7 +438,7 @@ def _said_before(words: list[str], kind: Kind, *, is_money: bool) -> Trend:
     is_to = words[-1:] == ["a"]  # "subió a 5 euros", while in English another word follows
     while words and (words[-1] in _BEFORE_AMOUNTS or words[-1].endswith("ly")):
         is_to = is_to or words[-1] in _TO
-        is_moved = is_moved or words[-1] in ("to", "by")
+        is_moved = is_moved or words[-1] in _MOVED_BY
         words.pop()
     if not words:
         return Trend.NONE
@@ -396,9 +448,13 @@ def _said_before(words: list[str], kind: Kind, *, is_money: bool) -> Trend:
     is_side = is_side and (len(words) == 1 or words[-2] not in _NO_MOVES)
     move = _INTRANSITIVE.get(words[-1]) or (_SIDES[words[-1]] if is_side else "")
     if not move and is_moved:
-        move = next(filter(None, map(_MOVING.get, words[-_MOST_MOVED:])), "")
+        near = words[-_MOST_MOVED:]
+        verbs = (word for word in reversed(near) if not word.endswith("ing"))  # no "growing number"
+        move = next(filter(None, (*map(_MOVING.get, near), *map(_INTRANSITIVE.get, verbs))), "")
     if move:
         return _trend(move, "to" if is_to else "by")
+    if is_money and words[-1] in _BALANCES:
+        return Trend(_BALANCES[words[-1]])
     if words[-1] not in _JOINING:
         return Trend.NONE
     for word in reversed(words[-_MOST_BETWEEN - 2 : -1]):

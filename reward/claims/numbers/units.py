@@ -110,6 +110,7 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
         return _rate(spelt_unit, text, phrase.end()) or (spelt_unit, phrase.end())
     is_capital = len(word) == 1 and word.isupper()
     is_initial = is_capital and text[end : end + 1] in " ." and text[end + 1 : end + 2].isupper()
+    is_initial = is_initial and not text[end + 1 : end + 3].isupper()  # "12 V DC"
     unit = None
     if gap is None and word in _ATTACHED:
         unit = UNITS[_ATTACHED[word]]

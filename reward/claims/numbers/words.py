@@ -40,6 +40,8 @@ _PLACED = re.compile(
     r"[ \u00a0]$",
     re.IGNORECASE,
 )
+_WAS = re.compile(rf"{BEGIN}(?:was|were|is|are)[ \u00a0]$", re.IGNORECASE)
+_RANKS = re.compile(rf"[.,;]|$|[ \u00a0](?:on|in|behind|with){END}")  # "was second on 14.966"
 _PLACE = re.compile(rf"[ \u00a0-](?:place|spot|position|prize){END}", re.IGNORECASE)
 _SUPERLATIVE = re.compile(rf"[-\s](?:[^\W\d_]{{3,}}est|most|best|worst){END}")  # "second-largest"
 _NO_RANK = re.compile(rf"[ \u00a0-](?:party|parties|world|person){END}", re.IGNORECASE)
@@ -157,5 +159,7 @@ def _lone_ordinal(run: Run) -> WordNumber | None:
     is_rank = _SUPERLATIVE.match(text, end) or ranking.search(text, max(0, run.start - 12), run.start)
     is_noun = _NOUN.match(text, end) and not _ADVERB.match(text, end)
     is_one_of_several = is_noun and _DETERMINER.search(text, max(0, run.start - 6), run.start)
-    weak = word in ("first", "second") and not (is_rank or is_one_of_several)
+    was = _WAS.search(text, max(0, run.start - 6), run.start) if word == "second" else None
+    is_so_ranked = was is not None and _RANKS.match(text, end) is not None
+    weak = word in ("first", "second") and not (is_rank or is_one_of_several or is_so_ranked)
     return WordNumber(Decimal(ORDINALS[word]), Decimal(1), end, is_ordinal=True, weak=weak)
