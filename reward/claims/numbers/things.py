@@ -12,7 +12,7 @@ answer and its documents `counted_things` and `stated_things` tell it (`reward.j
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -45,10 +45,14 @@ _JOINED = re.compile(
 )
 
 
-def _opposites(rows: list[list[str]]) -> dict[str, frozenset[str]]:
-    """Of each word the words on the other side of its row."""
-    sides = ((row[side], row[1 - side]) for row in rows for side in (0, 1))
-    return {word: frozenset(others.split("|")) for one, others in sides for word in one.split("|")}
+def _opposites(rows: list[list[str]]) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+    """Of each word the words of its side of a row, and those of the other side."""
+    sides = (
+        (frozenset(row[side].split("|")), frozenset(row[1 - side].split("|")))
+        for row in rows
+        for side in (0, 1)
+    )
+    return {word: (own, others) for own, others in sides for word in own}
 
 
 _EXTREMES = _opposites(TABLES["extremes"]["opposed"])
@@ -214,20 +218,21 @@ def is_of_opposite(number: Number, response: str, places: Iterable[tuple[Number,
         places: The numbers of documents that support it, each with the text that holds it.
     """
     said = _extremes_beside(number, response)
-    if not said:
-        return False
-    opposites = frozenset().union(*map(_DEEDS.__getitem__, said))
-    beside = (_extremes_beside(*place) for place in places)
-    return all(there and said.isdisjoint(there) and not there.isdisjoint(opposites) for there in beside)
+    rows = [(own, others) for own, others in map(_DEEDS.__getitem__, said) if said.isdisjoint(others)]
+    beside = [_extremes_beside(*place) for place in places] if rows else []
+    return bool(beside) and all(
+        any(there.isdisjoint(own) and not there.isdisjoint(others) for own, others in rows)
+        for there in beside
+    )
 
 
-def _extremes_beside(number: Number, text: str) -> Set[str]:
+def _extremes_beside(number: Number, text: str) -> frozenset[str]:
     """The words such as "oldest" and "hired" in the clause of a number."""
     before = _CLAUSE_END.split(text[max(0, number.start - _CLAUSE) : number.start])[-1]
     behind = _CLAUSE_END.split(text[number.end : number.end + _CLAUSE], maxsplit=1)[0]
     is_when = number.is_calendar or number.kind is Kind.TIME  # "open until 5 pm" is "closes at 5 pm"
     known = _EXTREMES if is_when else _DEEDS
-    return known.keys() & set(_WORD.findall(f"{before} {behind}".lower()))
+    return frozenset(known.keys() & set(_WORD.findall(f"{before} {behind}".lower())))
 
 
 def _behind(after: str) -> Thing | None:
