@@ -15,7 +15,7 @@ from itertools import pairwise
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import FOREIGN_MONTHS, MONTH, date_of
 from reward.claims.numbers.model import changed
-from reward.claims.numbers.trends import trend_of
+from reward.claims.numbers.moves import trend_of
 from reward.claims.numbers.vocabulary import BEGIN, END, TABLES, by_word
 from reward.claims.text import Words, lowered, words_in
 

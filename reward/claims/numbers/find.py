@@ -22,11 +22,13 @@ from reward.claims.numbers.eras import era_of
 from reward.claims.numbers.foreign import foreign_numbers
 from reward.claims.numbers.measure import number_at, sign_before, with_unit
 from reward.claims.numbers.model import Form, Kind, Number, apart, changed, moved
+from reward.claims.numbers.moves import from_to, trend_of
 from reward.claims.numbers.names import code_at, is_in_name, name_at
 from reward.claims.numbers.plain import plain_text
 from reward.claims.numbers.roman import alone, roman_at, war_at, with_ruler
+from reward.claims.numbers.sides import lifespan
 from reward.claims.numbers.starts import DIGITS, Starts
-from reward.claims.numbers.trends import Trend, from_to, lifespan, trend_of, with_trend
+from reward.claims.numbers.trends import Trend, with_trend
 from reward.claims.numbers.vocabulary import BEGIN, END
 from reward.claims.numbers.words import words_at
 from reward.claims.text import lowered

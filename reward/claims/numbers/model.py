@@ -69,7 +69,7 @@ class Number:
     is_plus: bool = field(default=False, compare=False)  # "270+": at least 270, or more than that
     counts: bool = field(default=False, compare=False)  # a bare number of things: "45 patients", "12 of them"
     rate: str = field(default="", compare=False)  # "month" of "$40 per month"
-    trend: str = field(default="", compare=False)  # "fall" of "fell by 3%", as `trends` tells
+    trend: str = field(default="", compare=False)  # "fall" of "fell by 3%", as `moves` tells
     step: Decimal = field(default=Decimal(0), compare=False)  # one in the last written place; 0 is exact
     start: int = field(default=0, compare=False)  # `text[start:end]`, with sign, scale, unit and bound
     end: int = field(default=0, compare=False)
