@@ -27,11 +27,11 @@ from reward.claims import kinds_for, targets_of
 from reward.claims.kind import Mention, Target
 from reward.claims.numbers import Kind, Number
 from reward.claims.numbers.lookup import NumberLookup
-from reward.claims.numbers.things import is_of_opposite, is_of_others
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig, RewardFunction
 from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
 from reward.judging.vote import CANNOT_ANSWER, Reason, judge
+from reward.lexical.counted import counts_others
 from reward.lexical.elsewhere import Elsewhere
 from reward.provenance import provenance_of
 from reward.roles.asking import answer_start, moved
@@ -142,8 +142,10 @@ class _Facts:
             return found
         place = self._lookups[target.kind.name].find(mention, context=partial(self._around, mention))
         other = "" if place is None else self._elsewhere.says_of_another(target, place)
-        counts_others = "" if other else self._counts_others(target)
-        other = other or counts_others
+        lookup, of_others = self._lookups[target.kind.name], ""
+        if not other and isinstance(mention, Number) and isinstance(lookup, NumberLookup):
+            of_others = counts_others(mention, self._response, lookup)
+        other = other or of_others
         if other:
             place = None
         if place is not None and not place.mention.end:
@@ -157,21 +159,9 @@ class _Facts:
             return Found(ClaimState.SUPPORTED, note=note)
         if target.kind.lookup(self._asked).find(mention) is not None:
             return None
-        must_stand = bool(counts_others) or target.kind.must_stand(self._response, mention)
+        must_stand = bool(of_others) or target.kind.must_stand(self._response, mention)
         note = f"the documents say it of another: {other}" if other else self._otherwise(target)
         return Found(ClaimState.NOT_IN_DOCUMENTS, note=note) if must_stand else None
-
-    def _counts_others(self, target: Target) -> str:
-        """What the documents count with a number that the response says of other things; empty if nothing."""
-        mention, lookup = target.mention, self._lookups[target.kind.name]
-        if not isinstance(mention, Number) or not isinstance(lookup, NumberLookup):
-            return ""
-        places = [(one.mention, one.document.text) for one in lookup.places(mention)]
-        if not places:
-            return ""
-        if is_of_opposite(mention, self._response, places):
-            return "the opposite"
-        return "other things" if is_of_others(mention, self._response, places) else ""
 
     def _otherwise(self, target: Target) -> str:
         """What differs in a number of the documents that has the same value; empty without one."""

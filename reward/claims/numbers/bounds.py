@@ -72,6 +72,7 @@ _CHANGES = re.compile(
 )
 _LASTS = re.compile(
     r"(?:\b(?:for|of|last(?:s|ed|ing)?|t(?:ake[sn]?|ook|aking)|is|was|were|are|be|been|spen[dt]s?|after|in|wait(?:s|ed)?"
+    r"|children|kids|adults|persons?|those|anyone|everyone"
     r"|than|just|well|slightly|little|r[au]ns?|served?|work(?:s|ed)?|aged?|by|within|some|now|and|or|needs?|needed"
     r"|still|a|to|barely|only|ha[ds]|have|not|hardly|scarcely)|[-:(,;])$",
     re.IGNORECASE,
@@ -98,6 +99,14 @@ _RATE = re.compile(
     r"(?! (?:later|ago|before|after|earlier)\b)"
     r"|(?:(?<=%)|(?<=cent))[ -](year|month|quarter|week)[- ](?:on|over)[- ](?:year|month|quarter|week)"
     rf"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually)){END}",
+    re.IGNORECASE,
+)
+_FOREIGN_TIMES = {
+    word.lower(): unit for unit, words in TABLES["foreign_units"].items() for word in words.split("|")
+}
+_FOREIGN_RATE = re.compile(
+    rf" (?:(?:par|pro|por|al|per|am|im|à l['\u2019]|a la) ?({either(_FOREIGN_TIMES)})"
+    rf"|täglich|dagelijks){END}",
     re.IGNORECASE,
 )
 # Of other words the rate is the word itself, without "ly".
@@ -227,6 +236,8 @@ def rate_behind(text: str, number: Number) -> str:
         zone = _ZONE.match(text, number.end)
         return _ZONES.get(zone[1], zone[1]) if zone else ""
     behind = _RATE.match(text, number.end) if number.kind in _RATED else None
+    if behind is None and number.kind in _RATED and (foreign := _FOREIGN_RATE.match(text, number.end)):
+        return _FOREIGN_TIMES[foreign[1].lower()] if foreign[1] else "day"
     if behind is None or (behind[3] and number.kind is Kind.COUNT):  # "two weekly papers"
         return ""
     word = (behind[1] or behind[2] or behind[3]).lower()

@@ -165,7 +165,10 @@ def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Numb
             is_same = finished[-1].dimension == whole.dimension  # "5 kg (11 lb)"
             trend = Trend(finished[-1].trend) if is_same else trend
         if rate or trend:
-            whole = with_trend(changed(whole, rate=rate), trend)
+            parts = whole.parts
+            if rate and whole.form is Form.RANGE:  # each end of "3,100 to 4,200 euros per month"
+                parts = tuple(changed(one, rate=rate) for one in parts)
+            whole = with_trend(changed(whole, rate=rate, parts=parts), trend)
         counts = things_behind(text, whole) or is_in_name(text, whole)
         finished.append(changed(whole, counts=True) if counts else whole)
         low = whole.end

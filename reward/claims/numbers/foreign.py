@@ -78,6 +78,7 @@ _FRENCH_PHRASE = re.compile(rf"{BEGIN}(?:à|a|de) $", re.IGNORECASE)  # "ménage
 _NAME = re.compile(r"[- ][A-Z]")  # "Trois-Rivières", "Vier Jahreszeiten"
 _DE_MAYO = re.compile(rf" de mayo{END}", re.IGNORECASE)
 _LEAST, _LEAST_RANK = 2, 3
+_OF_YEAR = re.compile(rf"[ ](?:trimestre|quartal|kwartaal){END}")
 _CENTURY = re.compile(r"(?:Due|Tre|Quattro|Cinque|Sei|Sette|Otto|Nove)cento")
 _LONG_SCALE = re.compile(rf"[ ](?:billionen|billones|bilioni|biljoen|biliões){END}")
 _POWER_OF_LONG_SCALE = 12
@@ -227,7 +228,8 @@ def _in_language(source: _Source, language: str, words: set[str]) -> Iterator[Nu
     for seen in _find_numbers(pieces, language):
         start, end = pieces[seen.start].start, pieces[seen.end - 1].end
         value = Decimal(int(seen.value)) if seen.is_ordinal else Decimal(seen.text.replace(",", "."))
-        least = _LEAST_RANK if seen.is_ordinal else _LEAST
+        is_of_year = seen.is_ordinal and _OF_YEAR.match(source.lowered, end)
+        least = 1 if is_of_year else _LEAST_RANK if seen.is_ordinal else _LEAST
         if divisor := _DIVISOR.match(source.lowered, end):  # "zwei Drittel"
             if source.is_meant(language, start, divisor.end()):
                 value = fraction(int(value), int(_DIVISORS[divisor[1]]))

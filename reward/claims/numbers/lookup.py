@@ -45,6 +45,7 @@ _TIMES = {
         *(("quarter", "quarter"), ("year", "year|annu|per annum|p\\.a")),
     )
 }
+_EVERY = re.compile(r"\b(?:hour|dai|week|month|quarter|year)ly\b|\bannual\b", re.IGNORECASE)
 _WIN = re.compile(
     r"\b(?:third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+th) (?:win|victory|title|goal)\b"
 )
@@ -260,7 +261,8 @@ class NumberLookup:
         if rate not in self._other_rates:  # asked for every number that may support a claim
             says = any(_TIMES[rate].search(document.text) for document, _ in self.texts)
             rates = (one.rate for _, index in self.texts for one in index.numbers)
-            self._other_rates[rate] = not says and any(one in _TIMES for one in rates)
+            others = (_EVERY.search(document.text) for document, _ in self.texts)  # "the monthly fee"
+            self._other_rates[rate] = not says and (any(one in _TIMES for one in rates) or any(others))
         return self._other_rates[rate]
 
     def _find(self, claimed: Number, context: Context | None) -> Place[Number] | None:

@@ -91,7 +91,8 @@ _REACHING = re.compile(
     r"|\band (?:now )?(?:stands|stood|is|reached)(?: at)?) $"
 )
 _UNCHANGED = re.compile(
-    r"\b(?:unchanged|steady|flat|stable|stays?|stayed|remains?|remained)(?: (?:at|on))? $"
+    r"\b(?:(?:unchanged|steady|flat|stable|stays?|stayed|remains?|remained)(?: (?:at|on))?"
+    r"|(?:held|kept|left|maintained) (?:\w+ ){0,4}at) $"
 )
 _LAST_OF_UNCHANGED = frozenset((
     *("unchanged", "steady", "flat", "stable", "stay", "stays", "stayed"),

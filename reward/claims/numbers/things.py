@@ -28,7 +28,6 @@ _PLURALS = frozenset(_TABLE["plurals"].split())
 _NO_THINGS = frozenset(
     [*_TABLE["none"].split(), *_TABLE["around"].split(), *TABLES["stop_words"]["en"].split()]
 )
-_COUNTED = (Kind.COUNT, Kind.RATIO)
 _MEASURED = (Kind.QUANTITY, Kind.DURATION, Kind.MONEY)
 _MOST_WORDS = 3  # of a thing: "registered married couples"
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -63,6 +62,12 @@ _CELLS = {
     for cell, words in enumerate(cells)
     for word in words.split("|")
 }
+_WIDE = frozenset(_TABLE["wide"].split())
+_VERBS = frozenset(_TABLE["verbs"].split())
+_ALIKE: dict[str, frozenset[int]] = {}
+for _place, _line in enumerate(_TABLE["alike"].strip().splitlines()):
+    for _word in _line.split():
+        _ALIKE[_word] = _ALIKE.get(_word, frozenset()) | {_place}
 _CLAUSE_END = re.compile(r"[.,;:!?()\n]|\b(?:while|whereas|but|and)\b")
 _CLAUSE = 80  # characters
 _AGED = re.compile(r"\baged?:?\s$", re.IGNORECASE)
@@ -191,22 +196,17 @@ def stated_things(number: Number, text: str) -> list[Thing]:
     return [one for one in named if one is not None]
 
 
-def is_of_others(number: Number, response: str, places: Iterable[tuple[Number, str]]) -> bool:
-    """Whether a count is of one thing ("families"), and equal ones of texts of another ("people").
+def thing_behind(number: Number, text: str) -> Thing | None:
+    """What a count is of, if a known or plural thing follows it; a name or a verb is none."""
+    thing = _behind(text[number.end :])
+    is_named = thing is not None and f" {thing.words[-1]}" not in text[number.end : number.end + _CLAUSE]
+    return None if thing is None or is_named or thing.words[-1] in _VERBS else thing
 
-    Args:
-        number: A mention of the response.
-        response: What is audited.
-        places: The numbers of documents that support it, each with the text that holds it.
-    """
-    thing = _behind(response[number.end :]) if number.kind in _COUNTED else None
-    if thing is None or not (thing.group or not _CELLS.keys().isdisjoint(thing.words)):
-        return False
-    for found, text in places:
-        stated = stated_things(found, text)
-        if not stated or not all(map(thing.excludes, stated)):
-            return False
-    return True
+
+def may_be_one(one: Thing, other: Thing) -> bool:
+    """Whether two different words may name one thing: "ships" and "vessels", or "people" and anybody."""
+    lines = [frozenset().union(*(_ALIKE.get(word, ()) for word in thing.words)) for thing in (one, other)]
+    return not lines[0].isdisjoint(lines[1]) or not _WIDE.isdisjoint((*one.words, *other.words))
 
 
 def is_of_opposite(number: Number, response: str, places: Iterable[tuple[Number, str]]) -> bool:

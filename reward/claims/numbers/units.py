@@ -51,7 +51,7 @@ _FOREIGN = {w: UNITS[name] for name, written in TABLES["foreign_units"].items() 
 _ANY_CASE = {w.casefold(): u for w, u in _EXACT.items() if len(w) > 1 and _CASES[w.casefold()] == 1}
 # Read only right after a digit: alone they are words or grades more often than units.
 _ATTACHED = {"in": "inch", "C": "degree_Celsius", "F": "degree_Fahrenheit", "x": "times", "fold": "times"}
-_HYPHENATED = {"fold": "times", "time": "times"}  # "three-fold", "a three-time champion"
+_HYPHENATED = {"fold": "times", "time": "times", "mal": "times"}  # "three-fold", "a three-time champion"
 _SPACED = frozenset({"s", "K"})  # "90s" is a decade, "5K" are thousands
 _PHRASES = {w for w in _EXACT if " " in w or "-" in w}
 _PHRASE_STARTS = frozenset(re.split("[ -]", w)[0].casefold() for w in _PHRASES)
@@ -59,12 +59,14 @@ _PHRASE = re.compile(either(_PHRASES).replace(SPACE, rf"\.?{SPACE}") + rf"{END}"
 _IDEOGRAMS = re.compile(either(w for w in _EXACT if w[0] >= "\u3400"))
 _WORD = r"[^\W\d_]{1,20}(?:[²³]|\^?[23](?![\d,.]))?"
 _OF_HOURS = "flying|flight|driving|training|teaching|sunshine"  # "400 flying hours"
-_MORE = "more|further|additional|extra|full|whole|consecutive|straight"  # "seven more minutes"
+_MORE = (  # "seven more minutes"
+    "more|further|additional|extra|full|whole|consecutive|straight|working|business|calendar|operating"
+)
 _TIMES = "(?:second|minute|hour|day|week|month|year|decade)s?"
 _BETWEEN = rf"(?:{_OF_HOURS}){SPACE}(?=hours?{END})|(?:{_MORE}){SPACE}(?={_TIMES}{END})"
 _FIRST = re.compile(rf"(?P<gap>{SPACE}(?:{_BETWEEN})?|-)?(?P<unit>°{SPACE}?[CF]{END}|[°℃℉]|{_WORD}{END})")
 _PER = re.compile(
-    rf"(?:{SPACE}per{SPACE}|{SPACE}?/{SPACE}?)(?P<unit>(?:(?:cubic|square){SPACE})?{_WORD}){END}"
+    rf"(?:{SPACE}(?:per|par|pro|por){SPACE}|{SPACE}?/{SPACE}?)(?P<unit>(?:(?:cubic|square){SPACE})?{_WORD}){END}"
 )
 _NO_RATES = {"decibel", "degree", "times", *TABLES["units"]["temperature"]} | {n for n in UNITS if " * " in n}
 _RATES = (  # that are written with "per"
@@ -166,7 +168,7 @@ def _rate(unit: Unit, text: str, at: int) -> tuple[Unit, int] | None:
     if match is None or other is None or {unit.name, other.name} & _NO_RATES:
         return None
     name, dimension = f"{unit.name} / {other.name}", f"{unit.dimension}/{other.dimension}"
-    if "per" in match[0] and dimension not in _RATES:
+    if "/" not in match[0] and dimension not in _RATES:
         return None
     spelt = f"{unit.written}/{other.singular}"
     return UNITS.get(name, Unit(name, dimension, spelt, spelt)), match.end()
