@@ -80,7 +80,7 @@ def start(service: str) -> None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        fix = "install march-pipeline[otel], or unset OTEL_EXPORTER_OTLP_ENDPOINT"
+        fix = "pip install '.[otel]', or unset OTEL_EXPORTER_OTLP_ENDPOINT"
         raise ValueError(f"traces are asked for, but {error.name} is not installed; {fix}") from error
     own = Resource.create({"service.name": service, "service.version": package_version()})
     provider = TracerProvider(resource=own.merge(OTELResourceDetector().detect()), shutdown_on_exit=False)

@@ -213,6 +213,15 @@ def test_an_address_with_a_secret_in_it_is_refused_and_not_shown(address: str) -
     assert "SECRET" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("address", "token", "says"),
+    [("127.0.0.1:5001", TOKEN, "base_url: '127.0.0.1:5001' is no address"), ("http://a", "", "token: empty")],
+)
+def test_what_can_never_be_reached_is_refused_at_once(address: str, token: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        RewardClient(address, token)
+
+
 def test_ready_and_wait_ready(serve: Serve) -> None:
     server = Misbehaving(JSONResponse({"status": "not ready", "reason": "engine"}, 503), good_answer())
     url = serve(server.app)

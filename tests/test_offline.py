@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from reward.config import AuditConfig, OpenAISamplerConfig, SamplingSettings
+from reward.judging.vote import Reason
 from reward.offline.files import only_writer, replace_file
 from reward.offline.run import Summary, run_audit
 from reward.samplers import Message, SamplerError
@@ -149,11 +150,13 @@ def test_an_id_that_is_used_twice_is_named_with_both_places(tmp_path: Path) -> N
         run(job)
 
 
-def test_documents_over_the_budget_are_named_before_anything_is_spent(tmp_path: Path) -> None:
-    job = shop_job(tmp_path, audit=AuditConfig(max_documents_chars=10))
-    with pytest.raises(ValueError, match=r"in\.jsonl:1: row 'r100': documents: 19 .* raise it by --set"):
-        run(job)
-    assert not job.output.exists()
+def test_documents_over_the_budget_are_unscored_and_the_others_audited(tmp_path: Path) -> None:
+    job = shop_job(tmp_path, audit=AuditConfig(max_documents_chars=30))
+    shop_file(tmp_path, [shop_row(1), shop_row(2) | {"documents": ["It costs 2 euros. " * 9]}])
+    run(job)
+    first, second = verdicts(job)
+    assert first.outcome is Outcome.SUPPORTED
+    assert (second.outcome, second.reason) == (Outcome.UNSCORED, Reason.DOCUMENTS_TOO_LONG)
 
 
 def test_a_bad_row_loses_nothing_that_was_written(tmp_path: Path) -> None:

@@ -288,7 +288,7 @@ def test_rows_without_documents_are_counted(tmp_path: Path) -> None:
 
 def test_a_missing_library_is_named_with_its_extra() -> None:
     said = user_error(ModuleNotFoundError("No module named 'rensa'", name="rensa"))
-    assert said == "rensa is not installed; install march-pipeline[data], or add --near-duplicates 0"
+    assert said == "rensa is not installed; pip install '.[data]', or add --near-duplicates 0"
 
 
 def test_an_older_manifest_is_still_read() -> None:

@@ -230,7 +230,7 @@ def test_without_pyarrow_the_fix_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     path = parquet(tmp_path / "in.parquet", {"id": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert problem(path, RowFormat.PARQUET).endswith(
-        "pyarrow is not installed; install march-pipeline[parquet] to read Parquet files"
+        "pyarrow is not installed; pip install '.[parquet]' to read Parquet files"
     )
 
 

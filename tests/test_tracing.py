@@ -247,7 +247,7 @@ def test_the_environment_asks_for_traces(
     ("environment", "words"),
     [
         ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "set http/protobuf"),
-        ({"WITHOUT": "1"}, "install march-pipeline[otel]"),
+        ({"WITHOUT": "1"}, "pip install '.[otel]'"),
     ],
 )
 def test_what_cannot_be_had_is_one_line_and_an_end(environment: dict[str, str], words: str) -> None:

@@ -111,7 +111,7 @@ def evaluate(
     )
     job = evaluation_job(given, model, model_name=model_name, out=out, only=only)
     if find_spec("inspect_ai") is None:
-        raise ValueError("march evaluate: needs Inspect; pip install 'march-pipeline[evaluate]'")
+        raise ValueError("inspect_ai is not installed; pip install '.[evaluate]'")
     if dry_run:
         from pipeline.evaluate.plan import make_plan
         from pipeline.evaluate.report import print_expected

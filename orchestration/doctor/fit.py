@@ -122,7 +122,7 @@ def _software(recipe: Recipe, have: Resources) -> Iterator[Finding]:
     needed = {"flash-attn"} if "flash_attention" in cluster.attention else set()
     needed |= {"ring-flash-attn"} if cluster.ring_attention > 1 else set()
     if missing := sorted(needed - have.packages):
-        fix = "pip install --no-build-isolation 'march-pipeline[ring-attn]'"
+        fix = "pip install --no-build-isolation '.[ring-attn]'"
         yield failed("attention", f"{' and '.join(missing)} not installed", fix)
     if cluster.colocate is Colocation.ALL and have.num_gpus and have.ptrace_scope:
         found = f"kernel.yama.ptrace_scope is {have.ptrace_scope}; weights go to the engines by CUDA IPC"

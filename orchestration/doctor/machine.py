@@ -99,7 +99,7 @@ def check_gpus(facts: GpuFacts, here: Installation) -> Iterator[Finding]:
         else:
             yield ok("GPU", found)
     elif facts.has_driver and here.trains:
-        fix = "install march-pipeline[train-gpu] to use the GPUs"
+        fix = "pip install '.[train-gpu]' to use the GPUs"
         yield warning("GPU", "a driver is there, and torch is a build for CPUs", fix)
     else:
         yield ok("GPU", "none; nothing that is installed needs one")

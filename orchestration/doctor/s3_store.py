@@ -40,7 +40,7 @@ def check_store(settings: StoreSettings, *, timeout_s: float) -> Iterator[Findin
         return
     if importlib.util.find_spec("boto3") is None:
         found = f"boto3 is not installed, and {STORE_VARIABLE} is s3://{settings.bucket}"
-        yield failed(_BUCKET, found, "install march-pipeline[train-cpu], or [train-gpu]")
+        yield failed(_BUCKET, found, "pip install '.[orchestrator]'")
         return
     from pipeline.artifacts.s3 import S3Backend
 

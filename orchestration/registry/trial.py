@@ -67,7 +67,7 @@ def _smoke(candidate: ModelVersion, policy: GatePolicy) -> GateResult:
         if find_spec("vllm") is None:  # its absence says nothing about the weights
             raise ValueError(
                 "smoke.required: vLLM, which tries the weights, is not installed here; promote where "
-                "march-pipeline[train-cpu] or [train-gpu] is installed, or set it to false in the policy"
+                "the extra train-cpu or train-gpu is installed, or set it to false in the policy"
             )
         demand_libraries()
     try:

@@ -10,11 +10,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_TRAINING_STACK = {
-    *("cronsim", "deepspeed", "mlflow", "openrlhf", "ray", "tokenizers", "torch", "transformers", "vllm"),
-}
+_ORCHESTRATOR = {"boto3", "cronsim", "mlflow", "psycopg", "ray", "scipy"}
+_TRAINING_STACK = {"deepspeed", "openrlhf", "tokenizers", "torch", "transformers", "vllm"}
 _NEAR_DUPLICATES = {"numpy", "rensa"}
-_EXTRAS = "install march-pipeline[train-cpu], or march-pipeline[train-gpu] with an NVIDIA GPU"
+_TRAINING_EXTRAS = "pip install '.[train-cpu]', or train-gpu with an NVIDIA GPU"
 
 
 def fail(line: str, *, code: int) -> NoReturn:
@@ -54,8 +53,10 @@ def user_error(error: Exception) -> str | None:
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "").partition(".")[0]
         if package in _NEAR_DUPLICATES:
-            return f"{package} is not installed; install march-pipeline[data], or add --near-duplicates 0"
-        return f"{package} is not installed; {_EXTRAS}" if package in _TRAINING_STACK else None
+            return f"{package} is not installed; pip install '.[data]', or add --near-duplicates 0"
+        if package in _ORCHESTRATOR:
+            return f"{package} is not installed; pip install '.[orchestrator]'"
+        return f"{package} is not installed; {_TRAINING_EXTRAS}" if package in _TRAINING_STACK else None
     if isinstance(error, OSError) and error.filename is not None:
         fix = "make room on its disk" if error.errno in _FULL else "fix the path or its permissions"
         return f"{error.filename}: {error.strerror}; {fix}"

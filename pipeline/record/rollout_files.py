@@ -129,7 +129,7 @@ def _parquet(path: Path) -> Iterator[Any]:
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError:
         raise ValueError(
-            f"{path}: pyarrow is not installed; install march-pipeline[parquet] to read rollouts"
+            f"{path}: pyarrow is not installed; pip install '.[parquet]' to read rollouts"
         ) from None
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; {_FIX}")

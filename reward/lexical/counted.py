@@ -21,8 +21,8 @@ from reward.types import Document
 _COUNTED = (Kind.COUNT, Kind.RATIO)
 _MEASURED = ("mass", "volume")
 _OF_WHAT = re.compile(r" of((?: [a-z]{3,}){1,3})\b")  # "400 ml of cream"
-_TELLING = frozenset("the and with were for by".split())  # they are words of English alone
-_ENGLISH = _TELLING | frozenset("of in is was to at has have a an".split())
+_TELLING = frozenset(["the", "and", "with", "were", "for", "by"])  # they are words of English alone
+_ENGLISH = _TELLING | frozenset(["of", "in", "is", "was", "to", "at", "has", "have", "a", "an"])
 _SMALL = 12  # of numbers in words, which often count what the response itself names: "the two towns"
 _MOST_WORDS = 2  # of what a response counts; with more, one is often a verb
 

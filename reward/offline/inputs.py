@@ -135,7 +135,7 @@ def _parquet_rows(path: Path) -> Iterator[AuditRow]:
         import pyarrow
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError:
-        fix = "install march-pipeline[parquet] to read Parquet files"
+        fix = "pip install '.[parquet]' to read Parquet files"
         raise ValueError(f"{path}: pyarrow is not installed; {fix}") from None
     try:
         with ParquetFile(path) as file:

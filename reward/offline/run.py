@@ -86,7 +86,7 @@ def make_plan(job: AuditJob) -> Plan:
 
     Raises:
         FileNotFoundError: the input is not there.
-        ValueError: a row, its documents' size, its id or a setting cannot be used.
+        ValueError: a row, its id or a setting cannot be used.
     """
     excluded: Counter[str] = Counter()
     digests: dict[str, str] = {}
@@ -95,12 +95,6 @@ def make_plan(job: AuditJob) -> Plan:
         if row_id in digests:
             first = next(one.place for one in take_rows(job) if one.query.id == row_id)
             raise ValueError(f"{row.place}: id: {row_id!r} is used at {first} already; give each row its own")
-        num_chars = sum(len(document.title) + len(document.text) for document in row.query.documents)
-        if num_chars > (most := job.audit.max_documents_chars):
-            raise ValueError(
-                f"{row.place}: row {row_id!r}: documents: {num_chars} characters, more than "
-                f"max_documents_chars {most}; retrieve less, or raise it by --set"
-            )
         digests[row_id] = row.digest
     if not digests:
         raise ValueError(f"{job.input}: holds no row to audit; give at least one")

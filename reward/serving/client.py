@@ -111,7 +111,7 @@ class RewardClient:
                 certificate `load_cert_chain` on it; by default the system's authorities are trusted.
 
         Raises:
-            ValueError: an address cannot be used.
+            ValueError: an address or the token cannot be used.
         """
         urls = [base_url] if isinstance(base_url, str) else base_url
         self._base_urls = tuple(url.rstrip("/") for url in urls)
@@ -122,6 +122,10 @@ class RewardClient:
             raise ValueError(
                 f"base_url: {shown} came with a user, a password or a query; give `token` instead"
             )
+        if bad := [url for url in self._base_urls if not url.startswith(("http://", "https://"))]:
+            raise ValueError(f"base_url: {bad[0]!r} is no address; give one as http://127.0.0.1:5001")
+        if not (token and token.isascii() and token.isprintable()):
+            raise ValueError("token: empty or not printable; give the token that `march token` has made")
         if len(set(self._base_urls)) < len(self._base_urls):
             raise ValueError(f"base_url: {list(self._base_urls)} names a server twice; leave it out once")
         self._timeout_s, self._attempts, self._patience_s = timeout_s, attempts, patience_s
