@@ -80,7 +80,11 @@ def test_two_runs_are_compared(rows: Path, tmp_path: Path, capsys: pytest.Captur
     assert march("audit", fixed, "--out", tmp_path / "after.jsonl", *options) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "Compared with before.jsonl" in printed and "REFUTED 6 5 -1" in printed
-    assert "29 rows are the same, 0 of them turned; 1 have another input" in printed
+    assert "30 rows have the same query and documents, 1 of them another answer; 1 turned" in printed
+    assert "Refuted of the 30 rows that both audits scored: 20.0% before, 16.7% now" in printed
+    assert "settings" not in printed
+    assert march("audit", fixed, "--out", tmp_path / "b.jsonl", *options, "--set", "kinds=[number]") == 0
+    assert "The audits were made with other settings" in " ".join(capsys.readouterr().out.split())
 
 
 def test_claims_go_out_for_review_and_come_back(

@@ -10,28 +10,26 @@ from reward.offline.compare import Earlier, EarlierRow, compare, read_earlier
 from reward.offline.resume import AuditedRow
 from reward.offline.rows import AuditRow
 from reward.offline.terminal import print_comparison
-from reward.types import Outcome
+from reward.types import Outcome, Verdict
 from tests.audit_jobs import pairs, run, shop_file, shop_job, shop_row, shop_rows
 
 S, R, N, U = Outcome.SUPPORTED, Outcome.REFUTED, Outcome.NO_CLAIMS, Outcome.UNSCORED
 
 
-def audited(outcomes: Sequence[Outcome]) -> list[tuple[AuditRow, AuditedRow]]:
+def audited(outcomes: Sequence[Outcome], response: str = "5") -> list[tuple[AuditRow, AuditedRow]]:
     found = []
     for i, outcome in enumerate(outcomes):
         query = {"id": f"r{i}", "query": f"q{i}", "documents": [{"id": "d", "text": "t"}]}
-        row = AuditRow.model_validate({"place": f"f:{i}", "query": query, "response": "5"})
+        row = AuditRow.model_validate({"place": f"f:{i}", "query": query, "response": response})
         reward = {U: None, S: 0.0}.get(outcome, -1.0)
-        line = AuditedRow(
-            id=f"r{i}", outcome=outcome, reward=reward, input_sha256=row.digest, settings_sha256=""
-        )
+        verdict = Verdict(id=f"r{i}", outcome=outcome, reward=reward)
+        line = AuditedRow.model_validate_json(AuditedRow.line(verdict, row.digest, "", row.query_digest))
         found.append((row, line))
     return found
 
 
 def earlier(outcomes: Sequence[Outcome]) -> Earlier:
-    rows = {line.id: EarlierRow(line.outcome, line.input_sha256) for _, line in audited(outcomes)}
-    return Earlier("before.jsonl", rows)
+    return Earlier("before.jsonl", {line.id: EarlierRow.of(line) for _, line in audited(outcomes)})
 
 
 def test_rows_are_paired_and_those_that_turned_are_named() -> None:
@@ -42,7 +40,7 @@ def test_rows_are_paired_and_those_that_turned_are_named() -> None:
         ("r4", U, S),
         ("r5", R, U),
     ]
-    assert (found.before[S], found.after[S], found.num_same) == (2, 3, 6)
+    assert (found.before[S], found.after[S], found.num_pairs) == (2, 3, 6)
     paired = found.refuted
     assert paired is not None
     assert (paired.n, paired.num_newly_refuted, paired.num_no_longer_refuted) == (4, 1, 1)
@@ -56,13 +54,37 @@ def test_a_difference_has_an_interval() -> None:
     assert 0.1 < found.interval.low < 0.3 < found.interval.high < 0.5
 
 
-def test_rows_with_another_input_are_not_compared() -> None:
+def test_another_answer_to_the_same_query_and_documents_is_compared() -> None:
+    found = compare(earlier([S, S, R, R]), audited([R, S, S, R], response="It is 6."))
+    assert (found.num_pairs, found.num_other_answers, found.num_changed) == (4, 4, 0)
+    assert [(turn.id, turn.before, turn.after) for turn in found.turned] == [("r0", S, R), ("r2", R, S)]
+    assert (found.refuted.n, found.refuted.difference) == (4, 0.0)
+
+
+def test_rows_with_another_query_or_other_documents_are_not_compared() -> None:
     then = earlier([S, S, R])
-    rows = dict(then.rows) | {"r0": EarlierRow(R, "other"), "gone": EarlierRow(S, "x")}
+    other = EarlierRow(R, "other", "other", "")
+    rows = dict(then.rows) | {"r0": other, "gone": other}
     found = compare(Earlier("b", rows), audited([S, S, R, S]))
-    assert (found.num_same, found.num_changed, found.num_new, found.num_gone) == (2, 1, 1, 1)
+    assert (found.num_pairs, found.num_changed, found.num_new, found.num_gone) == (2, 1, 1, 1)
     assert found.turned == ()
     assert found.refuted is not None and found.refuted.n == 2
+
+
+def test_a_verdict_of_an_earlier_version_is_compared_where_the_answer_is_the_same() -> None:
+    rows = {name: row._replace(query_sha256="") for name, row in earlier([S, S]).rows.items()}
+    assert compare(Earlier("b", rows), audited([S, R])).num_pairs == 2
+    assert compare(Earlier("b", rows), audited([S, R], response="6")).num_changed == 2
+
+
+def test_audits_with_other_settings_are_said_to_be() -> None:
+    rows = {name: row._replace(settings_sha256="others") for name, row in earlier([S, S]).rows.items()}
+    printed = []
+    for then in (earlier([S, S]), Earlier("b", rows)):
+        console = Console(record=True, width=80, quiet=False)
+        print_comparison(compare(then, audited([S, R])), console)
+        printed.append("were made with other settings" in " ".join(console.export_text().split()))
+    assert printed == [False, True]
 
 
 def test_nothing_in_common_is_said_and_not_divided() -> None:
@@ -71,7 +93,7 @@ def test_nothing_in_common_is_said_and_not_divided() -> None:
     assert (found.refuted.n, found.refuted.difference, found.refuted.interval) == (0, None, None)
     console = Console(record=True, width=80, quiet=False)
     print_comparison(found, console)
-    assert "No row was scored in both audits" in console.export_text()
+    assert "was scored in both audits" in " ".join(console.export_text().split())
 
 
 def test_an_output_is_read_by_its_own_or_its_summarys_name(tmp_path: Path) -> None:
@@ -93,7 +115,8 @@ def test_another_run_of_changed_answers_is_compared(tmp_path: Path) -> None:
     after = shop_job(tmp_path, input=shop_file(tmp_path, fixed))
     run(after)
     found = compare(read_earlier(before.output), pairs(after))
-    assert (found.num_same, found.num_changed, len(found.turned)) == (11, 1, 0)
+    assert (found.num_pairs, found.num_other_answers, found.num_changed) == (12, 1, 0)
+    assert [(turn.id, turn.before, turn.after) for turn in found.turned] == [("r103", R, S)]
     assert (found.before["REFUTED"], found.after["REFUTED"]) == (3, 2)
 
 

@@ -1,9 +1,10 @@
 """What changed between two audits: outcomes, the rows that turned, and whether the refuted rate moved.
 
-Rows are paired by id. The refuted rate is compared on the rows that both audits scored and whose query,
-documents and response are the same: a difference of other rows says nothing of the change. Its interval
-resamples sources (`reward/offline/bootstrap.py`). A test that takes rows as independent, such as McNemar's,
-would be too sure where several answers are about one source.
+Rows are paired by id where query and documents are the same; the answer may be another one, as from another
+release of a RAG system. The refuted rate is compared on the pairs that both audits scored: a difference of
+other rows says nothing of the change. Its interval resamples sources (`reward/offline/bootstrap.py`). A test
+that takes rows as independent, such as McNemar's, would be too sure where several answers are about one
+source.
 """
 
 from collections import Counter
@@ -25,6 +26,12 @@ class EarlierRow(NamedTuple):
 
     outcome: Outcome
     input_sha256: str
+    query_sha256: str
+    settings_sha256: str
+
+    @classmethod
+    def of(cls, row: AuditedRow) -> "EarlierRow":
+        return cls(row.outcome, row.input_sha256, row.query_sha256, row.settings_sha256)
 
 
 @dataclass(frozen=True)
@@ -44,9 +51,9 @@ class Turn(Record):
 
 
 class PairedDifference(Record):
-    """The refuted rate of the same answers, before and now."""
+    """The refuted rate of the same queries, before and now."""
 
-    n: int = Field(description="Rows that both audits scored and that are the same in both.")
+    n: int = Field(description="Pairs that both audits scored.")
     before: float | None
     after: float | None
     difference: float | None = Field(description="After minus before.")
@@ -61,12 +68,14 @@ class Comparison(Record):
     name: str = Field(description="The other audit's file.")
     before: dict[str, int] = Field(description="Rows an outcome, then.")
     after: dict[str, int] = Field(description="Rows an outcome, now.")
-    num_same: int = Field(description="Rows with an unchanged input in both.")
-    num_changed: int = Field(description="Rows of both whose query, documents or response changed.")
+    num_pairs: int = Field(description="Rows of both whose query and documents are the same.")
+    num_other_answers: int = Field(description="Pairs whose response changed.")
+    num_changed: int = Field(description="Rows of both whose query or documents changed.")
     num_new: int
     num_gone: int
-    turned: tuple[Turn, ...] = Field(description="Of the rows that are the same, in order.")
+    turned: tuple[Turn, ...] = Field(description="Of the pairs, in order.")
     refuted: PairedDifference
+    has_same_settings: bool = Field(description="Whether all pairs were audited with the same settings.")
 
 
 def read_earlier(path: Path) -> Earlier:
@@ -77,7 +86,7 @@ def read_earlier(path: Path) -> Earlier:
         ValueError: it is no output of an audit.
     """
     verdicts = path.with_name(path.name.replace(".summary.json", ".jsonl"))
-    rows = {row.id: EarlierRow(row.outcome, row.input_sha256) for row in read_verdicts(verdicts)}
+    rows = {row.id: EarlierRow.of(row) for row in read_verdicts(verdicts)}
     return Earlier(verdicts.name, rows)
 
 
@@ -87,13 +96,19 @@ def compare(earlier: Earlier, rows: Iterable[tuple[AuditRow, AuditedRow]]) -> Co
     seen: Counter[str] = Counter()
     turned: list[Turn] = []
     clusters: dict[str, Counter[str]] = {}
+    has_same_settings = True
     for row, now in rows:
         after[now.outcome] += 1
         then = earlier.rows.get(now.id)
-        is_same = then is not None and then.input_sha256 == now.input_sha256
-        seen["new" if then is None else "same" if is_same else "changed"] += 1
-        if then is None or not is_same:
+        if then is None:
+            seen["new"] += 1
             continue
+        is_same_answer = then.input_sha256 == now.input_sha256
+        if not is_same_answer and then.query_sha256 != row.query_digest:
+            seen["changed"] += 1
+            continue
+        seen.update(pairs=1, other_answers=not is_same_answer)
+        has_same_settings &= then.settings_sha256 == now.settings_sha256
         if then.outcome is not now.outcome:
             turned.append(Turn(id=now.id, before=then.outcome, after=now.outcome))
         if Outcome.UNSCORED not in (then.outcome, now.outcome):
@@ -104,12 +119,14 @@ def compare(earlier: Earlier, rows: Iterable[tuple[AuditRow, AuditedRow]]) -> Co
         name=earlier.name,
         before={outcome: before[outcome] for outcome in Outcome},
         after={outcome: after[outcome] for outcome in Outcome},
-        num_same=seen["same"],
+        num_pairs=seen["pairs"],
+        num_other_answers=seen["other_answers"],
         num_changed=seen["changed"],
         num_new=seen["new"],
-        num_gone=len(earlier.rows) - seen["same"] - seen["changed"],
+        num_gone=len(earlier.rows) - seen["pairs"] - seen["changed"],
         turned=tuple(turned),
         refuted=_paired(clusters.values()),
+        has_same_settings=has_same_settings,
     )
 
 

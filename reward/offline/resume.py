@@ -28,12 +28,16 @@ class AuditedRow(Verdict):
     """One line of the output: a verdict and what it was made from."""
 
     input_sha256: str = Field(description="Digest of the row: query, documents and response.")
+    query_sha256: str = Field(
+        default="", description="Digest of query and documents alone; empty in earlier files."
+    )
     settings_sha256: str = Field(description="Digest of the settings and the auditor.")
 
     @classmethod
-    def line(cls, verdict: Verdict, input_sha256: str, settings_sha256: str) -> bytes:
+    def line(cls, verdict: Verdict, input_sha256: str, settings_sha256: str, query_sha256: str = "") -> bytes:
         """The line to write; the verdict is not validated a second time."""
-        fields = {**dict(verdict), "input_sha256": input_sha256, "settings_sha256": settings_sha256}
+        digests = {"input_sha256": input_sha256, "query_sha256": query_sha256}
+        fields = {**dict(verdict), **digests, "settings_sha256": settings_sha256}
         return f"{cls.model_construct(**fields).model_dump_json()}\n".encode()
 
     @property
@@ -84,7 +88,7 @@ class Output:
         return self._lines.keys() - (self._unscored if retry_unscored else set())
 
     def append(self, row: AuditRow, verdict: Verdict) -> None:
-        line = AuditedRow.line(verdict, row.digest, self._settings_sha256)
+        line = AuditedRow.line(verdict, row.digest, self._settings_sha256, row.query_digest)
         self._file.write(line)
         self._file.flush()
         self._note(row.query.id, line)

@@ -44,6 +44,11 @@ class AuditRow(Record):
         return json_sha256(self.query.model_dump(mode="json", exclude={"id"}))
 
     @property
+    def query_digest(self) -> str:
+        """SHA-256 of what was asked and given: query and documents."""
+        return json_sha256(self.query.model_dump(mode="json"))
+
+    @property
     def digest(self) -> str:
         """SHA-256 of what is audited: query, documents and response."""
         return json_sha256([self.query.model_dump(mode="json"), self.response])

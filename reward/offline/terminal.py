@@ -151,22 +151,27 @@ def plain_table(title: str, first: str, *numeric: str) -> Table:
 
 
 def _comparison_sentences(comparison: Comparison) -> list[str]:
-    """The paired difference of the refuted rate, and which rows the two audits share, in words."""
+    """The paired difference of the refuted rate, the rows of both audits, and other settings, in words."""
     found = comparison.refuted
     rows = (
-        f"{comparison.num_same:,} rows are the same, {len(comparison.turned):,} of them turned; "
-        f"{comparison.num_changed:,} have another input, {comparison.num_new:,} are new, "
+        f"{comparison.num_pairs:,} rows have the same query and documents, "
+        f"{comparison.num_other_answers:,} of them another answer; {len(comparison.turned):,} turned; "
+        f"{comparison.num_changed:,} have another query or other documents, {comparison.num_new:,} are new, "
         f"{comparison.num_gone:,} are gone"
     )
+    lines = [rows]
+    if not comparison.has_same_settings:
+        why = "which may be why rows turned: see their summaries"
+        lines.append(f"The audits were made with other settings or versions, {why}")
     if found.before is None or found.after is None or found.difference is None:
-        return ["No row was scored in both audits", rows]
+        return ["No row with the same query and documents was scored in both audits", *lines]
     low_high = f" [{found.interval.low:+.3f}, {found.interval.high:+.3f}]" if found.interval else ""
     difference = (
-        f"Refuted on the same {found.n:,} answers: {found.before:.1%} before, {found.after:.1%} now; "
-        f"difference {found.difference:+.3f}{low_high}; {found.num_newly_refuted:,} newly refuted, "
-        f"{found.num_no_longer_refuted:,} no longer"
+        f"Refuted of the {found.n:,} rows that both audits scored: {found.before:.1%} before, "
+        f"{found.after:.1%} now; difference {found.difference:+.3f}{low_high}; "
+        f"{found.num_newly_refuted:,} newly refuted, {found.num_no_longer_refuted:,} no longer"
     )
-    return [difference, rows]
+    return [difference, *lines]
 
 
 def _print_first(console: Console, entries: Sequence[RenderableType]) -> None:
