@@ -87,10 +87,7 @@ def test_an_empty_response_has_no_claims(tmp_path: Path) -> None:
         ),
         (b"id,query,response,context\na,q,r\n", "in.csv:2: 3 cells, but the header has 4; quote cells"),
         (b"id,query,response,context\na,q,r,c,d\n", "in.csv:2: 5 cells, but the header has 4"),
-        (b"id,query,response,context\na,q,r,\n", "in.csv:2: documents: "),
         (b"id,query,response,context\n,q,r,c\n", "in.csv:2: id: "),
-        (b"id,query,response,documents\na,q,r,[]\n", "in.csv:2: documents: "),
-        (b"id,query,response,documents\na,q,r,\n", "in.csv:2: documents: "),
         (b"id,query,response,documents\na,q,r,It costs 5.\n", "in.csv:2: documents: not JSON ("),
         (
             b"id,query,response,documents\na,q,r," + b"[" * 100_000 + b"\n",
@@ -113,6 +110,23 @@ def test_a_bad_table_is_one_clear_line(raw: bytes, says: str, tmp_path: Path) ->
     path = tmp_path / "in.csv"
     path.write_bytes(raw)
     assert problem(path).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("in.csv", "id,query,response,context\na,q,It costs 5.,\n"),
+        ("in.csv", "id,query,response,documents\na,q,It costs 5.,[]\n"),
+        ("in.csv", "id,query,response,documents\na,q,It costs 5.,\n"),
+        ("in.jsonl", '{"id": "a", "query": "q", "response": "It costs 5.", "documents": []}\n'),
+        ("in.jsonl", '{"id": "a", "query": "q", "response": "It costs 5.", "documents": [""]}\n'),
+    ],
+)
+def test_what_is_stated_where_nothing_was_retrieved_is_refuted(name: str, raw: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(raw)
+    job = shop_job(tmp_path, input=tmp_path / name)
+    summary, _ = run(job)
+    assert summary.figures.outcomes == {"SUPPORTED": 0, "REFUTED": 1, "NO_CLAIMS": 0, "UNSCORED": 0}
 
 
 def test_an_id_that_is_used_twice_is_named_with_both_places(tmp_path: Path) -> None:
@@ -201,7 +215,6 @@ def test_parquet_with_a_column_a_document(tmp_path: Path) -> None:
     ("changes", "says"),
     [
         ({"response": [None]}, "in.parquet:1: response: Input should be a valid string (found None)"),
-        ({"documents": [None]}, "in.parquet:1: documents: "),
         ({"documents": [[{"id": "1"}]]}, "in.parquet:1: documents.0.text: missing; add it"),
     ],
 )

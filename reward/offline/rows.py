@@ -2,7 +2,8 @@
 
 A row has `id`, `query`, `response` and `documents`, and may have `task_type`, `source_id` and `human_spans`;
 other keys are ignored, so that an export with scores or model names needs no rewriting. A document is
-`{"id", "title", "text"}`, whose `title` may be left out, or a text, whose id is then its place from 1.
+`{"id", "title", "text"}`, whose `title` may be left out, or a text, whose id is then its place from 1. Where
+nothing was retrieved (`[]`) a blank document stands for it, so that whatever the response states is refuted.
 
 Every error is one line that names file, line, field and fix. Which file is read how: `inputs.py`.
 """
@@ -88,14 +89,20 @@ def texts_as_documents(value: Any) -> Any:
     ]
 
 
+def none_as_blank(value: Any) -> Any:
+    """A blank document where nothing was retrieved: what a response states then is in no document."""
+    return [""] if value in ([], ()) else value
+
+
 class InputRow(InputRecord):
     """A row to audit as a file holds it."""
 
     id: RowId
     query: str
     documents: Annotated[
-        tuple[InputDocument, ...], BeforeValidator(texts_as_documents), BeforeValidator(parsed)
-    ] = Field(min_length=1)
+        tuple[InputDocument, ...],
+        *map(BeforeValidator, (texts_as_documents, none_as_blank, parsed)),  # the last one first
+    ]
     response: str
     unanswerable: bool = False
     task_type: str | None = None
