@@ -125,7 +125,7 @@ def test_a_bad_table_is_one_clear_line(raw: bytes, says: str, tmp_path: Path) ->
 def test_what_is_stated_where_nothing_was_retrieved_is_refuted(name: str, raw: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(raw)
     job = shop_job(tmp_path, input=tmp_path / name)
-    summary, _ = run(job)
+    summary, *_ = run(job)
     assert summary.figures.outcomes == {"SUPPORTED": 0, "REFUTED": 1, "NO_CLAIMS": 0, "UNSCORED": 0}
 
 
