@@ -96,6 +96,15 @@ def test_every_error_of_the_audits_is_declared_with_its_form(start: Start) -> No
             assert form == {"$ref": "#/components/schemas/ErrorReply"}
 
 
+def test_the_description_says_which_paths_need_the_token(start: Start) -> None:
+    schema = start().http.get("/openapi.json").json()
+    assert schema["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
+    operations = {path: one for path, methods in schema["paths"].items() for one in methods.values()}
+    needs = {path for path, one in operations.items() if one.get("security") == [{"token": []}]}
+    assert needs == {"/get_reward", "/v1/audit", "/v1/audits", "/version", "/metrics"}
+    assert all("401" in operations[path]["responses"] for path in needs)
+
+
 def test_errors_have_the_declared_form(start: Start) -> None:
     running = start(max_body_bytes=2048, audit={"prompts": "compact"})
     answers = [

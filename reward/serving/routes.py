@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response, Security
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, JsonValue
 from starlette.requests import ClientDisconnect
@@ -33,6 +34,9 @@ _GONE = 499  # as nginx logs it; nobody reads it
 _BATCH_AT_ONCE = 16  # audits of one batch, so that one request does not take the places of many
 _CACHE_S = 1.0  # for so long `/readyz` repeats an answer, whoever asks: the path is open to all
 _TIMEOUT_S, _PAUSE_S = 5.0, 1.0
+# For the description of the API; the middleware asks for the token.
+_WITH_TOKEN = [Security(HTTPBearer(auto_error=False, scheme_name="token"))]
+_UNAUTHORISED: dict[int | str, dict[str, Any]] = {401: DECLARED[401]}
 
 _T = TypeVar("_T")
 
@@ -89,7 +93,7 @@ async def while_connected(request: Request, answer: Coroutine[Any, Any, Response
 
 def add_audit_routes(app: FastAPI, config: ServerConfig, service: AuditService) -> None:
     """Adds the paths that audit; `app.state` must hold `service` before they are asked."""
-    router = APIRouter(route_class=AuditRoute, responses=DECLARED)
+    router = APIRouter(route_class=AuditRoute, responses=DECLARED, dependencies=_WITH_TOKEN)
 
     @router.post("/get_reward", response_model=wire.RewardReply)
     async def get_reward(body: wire.RewardRequest) -> Response:
@@ -205,7 +209,7 @@ def add_status_routes(
         body = {"status": "not ready", "reason": reason}
         return JSONResponse(body, status_code=503, headers={"Retry-After": "1"})
 
-    @app.get("/version")
+    @app.get("/version", responses=_UNAUTHORISED, dependencies=_WITH_TOKEN)
     async def version() -> dict[str, str]:
         return {
             "version": package_version(),
@@ -216,6 +220,6 @@ def add_status_routes(
             "model": model,
         }
 
-    @app.get("/metrics")
+    @app.get("/metrics", responses=_UNAUTHORISED, dependencies=_WITH_TOKEN)
     async def metrics() -> Response:
         return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
