@@ -28,6 +28,13 @@ _OF_WHAT = re.compile(r" of (?:the |its |their )?\w+")
 _THE = re.compile(r"\bthe (?:far |extreme |very )?$", re.IGNORECASE)
 
 
+_DETERMINERS = "(?:the|an?|each|every|any|your|their|its|his|her) "
+_UNITS_OF_TIME = frozenset(
+    ["minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months", "year", "years"]
+)
+_TIME_BESIDE = re.compile(
+    rf"\b(?:minute|hour|day|week|month|year)s? (?P<side>before|after) (?:{_DETERMINERS})?(?P<what>[a-z]{{3,}})\b"
+)
 _KEY = re.compile(r"\b[A-G](?:[- ](?:flat|sharp)|[\u266d\u266f])?[- ](?:major|minor)\b")
 
 
@@ -181,6 +188,8 @@ def contradicted(response: str, documents: Iterable[str]) -> Iterator[Name]:
     texts, words = tuple(documents), words_in(lowered(response)).all
     if _ANY_DIRECTION.search(response):
         yield from _directions(response, texts)
+    if not _UNITS_OF_TIME.isdisjoint(words):
+        yield from _sides_of_times(response, texts)
     if "major" in words or "minor" in words:
         yield from _keys(response, texts)
     for row in _ROWS:
@@ -193,6 +202,15 @@ def contradicted(response: str, documents: Iterable[str]) -> Iterator[Name]:
             others = (one for one in row.members if one is not member)
             if not _says(member.implied, texts) and any(_says(one.said, texts) for one in others):
                 yield Name(*match.span(), match[0], (match[0],))
+
+
+def _sides_of_times(response: str, documents: tuple[str, ...]) -> Iterator[Name]:
+    """ "30 minutes after a meal" where the documents only say so long before a meal."""
+    for match in _TIME_BESIDE.finditer(response):
+        what = re.compile(rf"\b(before|after) (?:{_DETERMINERS})?{match['what']}\b")
+        said = {found[1] for document in documents for found in what.finditer(document)}
+        if said and match["side"] not in said:
+            yield Name(*match.span(), match[0], (match[0],))
 
 
 def _keys(response: str, documents: tuple[str, ...]) -> Iterator[Name]:
