@@ -29,11 +29,10 @@ _THE = re.compile(r"\bthe (?:far |extreme |very )?$", re.IGNORECASE)
 
 
 _DETERMINERS = "(?:the|an?|each|every|any|your|their|its|his|her) "
-_UNITS_OF_TIME = frozenset(
-    ["minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months", "year", "years"]
-)
+_UNITS = "minute|hour|day|week|month|year"
+_UNITS_OF_TIME = frozenset(f"{unit}{s}" for unit in _UNITS.split("|") for s in ("", "s"))
 _TIME_BESIDE = re.compile(
-    rf"\b(?:minute|hour|day|week|month|year)s? (?P<side>before|after) (?:{_DETERMINERS})?(?P<what>[a-z]{{3,}})\b"
+    rf"\b(?:{_UNITS})s? (?P<side>before|after) (?:{_DETERMINERS})?(?P<what>[a-z]{{3,}})\b"
 )
 _KEY = re.compile(r"\b[A-G](?:[- ](?:flat|sharp)|[\u266d\u266f])?[- ](?:major|minor)\b")
 
