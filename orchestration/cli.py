@@ -30,7 +30,7 @@ from orchestration.commands.schedule import schedule, status
 from orchestration.commands.serve import serve
 from orchestration.commands.serve_model import serve_model
 from orchestration.commands.world import world
-from orchestration.terminal.messages import error_console, fail, user_error
+from orchestration.terminal.messages import fail, user_error
 
 _DEBUG = "MARCH_DEBUG"
 
@@ -118,14 +118,13 @@ for _group, _panel in ((recipe, _TRAIN), (base_model, _TRAIN), (model, _KEPT), (
 def token(
     name: Annotated[str, typer.Argument(help="Whose token it is; the audit log shows this name.")],
 ) -> None:
-    """Make a token for the reward server: shown once, with the line for its `tokens_file`."""
+    """Make a token for the reward server, shown once on standard error; its line for `tokens_file` is output."""
     from reward.serving.tokens import new_token
 
     made = new_token(name)
-    error_console().print("The token, for the caller; it is shown this once:", highlight=False)
-    print(made.token)
-    error_console().print("Its line, for the server's tokens_file:", highlight=False)
-    print(made.line)
+    typer.echo(f"The token, for the caller; it is shown this once:\n{made.token}", err=True)
+    typer.echo("Its line, for the server's tokens_file:", err=True)
+    typer.echo(made.line)
 
 
 @app.command(rich_help_panel=_TRAIN)

@@ -118,7 +118,9 @@ def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
 
 def test_the_command_shows_a_token_and_its_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert march("token", "trainer-a") == 0
-    token, line = capsys.readouterr().out.split("\n")[:2]
-    write(tmp_path / "tokens", line)
+    printed = capsys.readouterr()
+    token = printed.err.splitlines()[1]
+    (tmp_path / "tokens").write_text(printed.out)  # as `march token NAME >> tokens` does; the token is shown
+    (tmp_path / "tokens").chmod(0o600)
     assert TokenBook(None, tmp_path / "tokens").name_of(token) == "trainer-a"
     assert "NAME: 'two words' cannot name a token" in refused(capsys, "token", "two words")
