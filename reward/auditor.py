@@ -77,12 +77,14 @@ async def audit(
         long documents, one after the other).
 
     Raises:
-        ValueError: the prompts cannot be loaded.
+        ValueError: the response is no text, or the prompts cannot be loaded.
 
     Example:
         query = RagQuery(id="1", query="How many came?", documents=(Document(id="a", text="50 came."),))
         verdict = asyncio.run(audit(query, "60 people came.")).verdict  # REFUTED
     """
+    if not isinstance(response, str):
+        raise ValueError(f"response: {response!r:.60} is no text; give what is to be audited")
     if sampler is None:
         return AuditResult(verdict=audit_by_lookup(query, response, config))
     means = Means(sampler, prompts or _prompts(config.prompts), config, observer)

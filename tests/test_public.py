@@ -42,6 +42,12 @@ def test_prompts_default_to_those_that_the_settings_name(scripted) -> None:
         asyncio.run(audit(QUERY, "50 came.", sampler=sampler, config=AuditConfig(prompts="none.yaml")))
 
 
+def test_a_response_that_is_no_text_is_named() -> None:
+    response: Any = None
+    with pytest.raises(ValueError, match="response: None is no text"):
+        asyncio.run(reward.audit(QUERY, response))
+
+
 def test_public_names_are_listed_and_others_are_errors() -> None:
     assert all(getattr(reward, name) for name in reward.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

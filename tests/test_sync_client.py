@@ -54,6 +54,14 @@ def test_what_passes_is_tried_again_and_what_is_final_is_not(
     assert server.num_requests == num_requests
 
 
+def test_a_closed_client_says_so() -> None:
+    client = SyncRewardClient("http://127.0.0.1:1", TOKEN)
+    client.close()
+    client.close()
+    with pytest.raises(RuntimeError, match="the client is closed; make another one"):
+        client.audit(QUERY, RESPONSE)
+
+
 def test_a_wrong_address_is_refused_at_once_and_leaves_no_thread() -> None:
     with pytest.raises(ValueError, match="names a server twice"):
         SyncRewardClient(["http://h:1", "http://h:1/"], TOKEN)

@@ -21,6 +21,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import re
 import ssl
 from collections.abc import Sequence
 from functools import partial
@@ -28,7 +29,7 @@ from typing import Any, Self
 
 import httpx
 import tenacity
-from anyio.from_thread import start_blocking_portal
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from opentelemetry.trace import SpanKind
 from pydantic import ValidationError
 
@@ -56,6 +57,7 @@ _FIXES = {
     429: "ask for less at once, or raise this caller's quota",
     503: "give the server time, or raise its max_in_flight or max_waiting",
 }
+_TOKEN = re.compile(r"[!-~](?:[ -~]*[!-~])?")  # what a header can hold
 _OTHER_FIX = "see the server's log"
 _UNREACHED_FIX = "start the server or fix the address"
 _STRANGER_FIX = "see what answers at this address"
@@ -122,12 +124,15 @@ class RewardClient:
             raise ValueError(
                 f"base_url: {shown} came with a user, a password or a query; give `token` instead"
             )
-        if bad := [url for url in self._base_urls if not url.startswith(("http://", "https://"))]:
-            raise ValueError(f"base_url: {bad[0]!r} is no address; give one as http://127.0.0.1:5001")
-        if not (token and token.isascii() and token.isprintable()):
-            raise ValueError("token: empty or not printable; give the token that `march token` has made")
         if len(set(self._base_urls)) < len(self._base_urls):
             raise ValueError(f"base_url: {list(self._base_urls)} names a server twice; leave it out once")
+        for url in self._base_urls:
+            if not _is_address(url):
+                raise ValueError(f"base_url: {url!r} is no address; write http://host:port")
+        if not _TOKEN.fullmatch(token or ""):  # None, too: a variable that is not set
+            raise ValueError(
+                "token: is empty or cannot be in a header (ASCII without space at its ends); give the server's"
+            )
         self._timeout_s, self._attempts, self._patience_s = timeout_s, attempts, patience_s
         self._signing_key = signing_key
         self._http = httpx.AsyncClient(
@@ -267,16 +272,23 @@ class SyncRewardClient:
         self._stack = contextlib.ExitStack()
         self._portal = self._stack.enter_context(start_blocking_portal())
         self._stack.callback(self._portal.call, self._client.close)
+        self._is_closed = False
 
     def audit(self, query: RagQuery, response: str, *, include_trajectories: bool = False) -> AuditResult:
         asked = partial(self._client.audit, include_trajectories=include_trajectories)
-        return self._portal.call(asked, query, response)
+        return self._open_portal().call(asked, query, response)
 
     def wait_ready(self, timeout_s: float) -> None:
-        self._portal.call(self._client.wait_ready, timeout_s)
+        self._open_portal().call(self._client.wait_ready, timeout_s)
 
     def close(self) -> None:
+        self._is_closed = True
         self._stack.close()
+
+    def _open_portal(self) -> BlockingPortal:
+        if self._is_closed:
+            raise RuntimeError("the client is closed; make another one")
+        return self._portal
 
     def __enter__(self) -> Self:
         return self
@@ -299,6 +311,14 @@ def _pause_s(state: tenacity.RetryCallState) -> float:
     asked_s = error.retry_after_s if isinstance(error, PassingError) else 0
     growing_s = tenacity.wait_exponential(multiplier=_FIRST_WAIT_S, max=10)(state)
     return max(growing_s, asked_s) + tenacity.wait_random(0, max(_FIRST_WAIT_S, asked_s / 2))(state)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.host)
 
 
 def _verification(base_urls: Sequence[str], tls: ssl.SSLContext | None) -> ssl.SSLContext | bool:
