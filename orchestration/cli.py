@@ -118,7 +118,7 @@ for _group, _panel in ((recipe, _TRAIN), (base_model, _TRAIN), (model, _KEPT), (
 def token(
     name: Annotated[str, typer.Argument(help="Whose token it is; the audit log shows this name.")],
 ) -> None:
-    """Make a token for the reward server, shown once on standard error; the output is its hash."""
+    """Make a token of the reward server, shown once on standard error; print its line for `tokens_file`."""
     from reward.serving.tokens import new_token
 
     made = new_token(name)

@@ -5,7 +5,9 @@ import json
 import os
 import random
 import re
-from collections.abc import Sequence
+import resource
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +273,38 @@ def test_a_device_or_a_pipe_is_no_output_and_stays(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="pipe: is a device"):
         run_audit(job, Watch())
     assert pipe.is_fifo()
+
+
+@contextmanager
+def no_file_over(num_bytes: int) -> Iterator[None]:
+    """As on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_named_by_its_file_and_keeps_what_was_written(tmp_path: Path) -> None:
+    job = shop_job(tmp_path)
+    with no_file_over(3000), pytest.raises(OSError, match="File too large") as caught:
+        run(job)
+    assert caught.value.filename == str(job.output)
+    assert 0 < job.output.stat().st_size <= 3000
+    assert run(job)[0].num_audited < 12
+
+
+def test_a_full_disk_leaves_no_temporary_file(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    with no_file_over(3000), pytest.raises(OSError, match="File too large") as caught:
+        replace_file(path, ["x" * 2000] * 4)
+    assert caught.value.filename == str(path)
+    job = shop_job(tmp_path, sampler=MODEL)
+    run(job, ShopSampler(failing=[102]))
+    with no_file_over(job.output.stat().st_size - 100), pytest.raises(OSError, match="File too large"):
+        run(job, ShopSampler())
+    assert not list(tmp_path.glob("*.tmp"))
 
 
 def test_a_model_that_is_not_there_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Rows to audit are read strictly: what is wrong is one line with file, line, field and fix."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,13 @@ def test_missing_files_and_folders_say_what_to_do(tmp_path: Path) -> None:
         read(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"response\.jsonl|source_info\.jsonl"):
         read(tmp_path, RowFormat.RAGTRUTH)
+
+
+def test_a_pipe_is_said_to_be_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for row_format in (RowFormat.JSONL, RowFormat.CSV, RowFormat.PARQUET):
+        with pytest.raises(ValueError, match="pipe: is a pipe or a device, and is read twice; give a file"):
+            list(read_rows(tmp_path / "pipe", row_format))
 
 
 def test_the_digest_is_of_what_is_audited(tmp_path: Path) -> None:

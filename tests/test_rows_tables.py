@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import sys
 import tracemalloc
 from pathlib import Path
@@ -227,7 +228,19 @@ def test_a_parquet_file_without_a_column_or_that_is_none(tmp_path: Path) -> None
     path = parquet(tmp_path / "in.parquet", {"id": ["a"], "query": ["q"]})
     assert problem(path, RowFormat.PARQUET).startswith("in.parquet:1: response: no such column; add it")
     path.write_bytes(b"PAR1 no")
-    assert problem(path, RowFormat.PARQUET).startswith("in.parquet: not a Parquet file (")
+    assert problem(path, RowFormat.PARQUET).startswith("in.parquet: not a whole Parquet file (")
+
+
+def test_a_damaged_page_of_a_parquet_file_is_named_with_its_file(tmp_path: Path) -> None:
+    columns = {"id": ["a"] * 1000, "query": ["q"] * 1000, "response": ["r"] * 1000, "context": ["c"] * 1000}
+    path = parquet(tmp_path / "in.parquet", columns)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + b"\xff" * 40 + whole[44:])
+    assert problem(path, RowFormat.PARQUET).startswith("in.parquet: not a whole Parquet file (")
+    path.chmod(0)
+    if not os.access(path, os.R_OK):
+        with pytest.raises(PermissionError):
+            read(path, RowFormat.PARQUET)
 
 
 def test_parquet_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:

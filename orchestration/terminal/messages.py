@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from rich.console import Console
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ORCHESTRATOR = {"boto3", "cronsim", "mlflow", "psycopg", "ray", "scipy"}
 _TRAINING_STACK = {"deepspeed", "openrlhf", "tokenizers", "torch", "transformers", "vllm"}
 _NEAR_DUPLICATES = {"numpy", "rensa"}

@@ -1,5 +1,6 @@
 """Files that a command writes: by one writer at a time, whole or not at all."""
 
+import errno
 import fcntl
 import filecmp
 import hashlib
@@ -11,6 +12,8 @@ from typing import BinaryIO
 
 from reward.provenance import json_sha256
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 def replace_file(path: Path, text: str | Iterable[str]) -> None:
     """Writes a file by rename: a reader sees the old text or the new, and the same text changes nothing.
@@ -21,12 +24,27 @@ def replace_file(path: Path, text: str | Iterable[str]) -> None:
     _demand_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.tmp")
-    with temporary.open("w", encoding="utf-8", newline="") as file:
-        file.writelines([text] if isinstance(text, str) else text)
+    try:
+        with _naming(path), temporary.open("w", encoding="utf-8", newline="") as file:
+            file.writelines([text] if isinstance(text, str) else text)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
     if path.exists() and filecmp.cmp(temporary, path, shallow=False):
         temporary.unlink()
     else:
         os.replace(temporary, path)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Names the file in the error of a disk without room, which the system does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def _demand_file(path: Path) -> None:
@@ -70,7 +88,7 @@ def only_writer(path: Path, *, what: str = "audit") -> Iterator[BinaryIO]:
     """
     _demand_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as out:
+    with _naming(path), path.open("ab") as out:
         try:
             fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

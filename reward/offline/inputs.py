@@ -138,7 +138,7 @@ def _parquet_rows(path: Path) -> Iterator[AuditRow]:
         fix = "pip install '.[parquet]' to read Parquet files"
         raise ValueError(f"{path}: pyarrow is not installed; {fix}") from None
     try:
-        with ParquetFile(path) as file:
+        with path.open("rb") as source, ParquetFile(source) as file:
             names = [str(name) for name in file.schema_arrow.names]
             _check_columns(path, names)
             wanted = [name for name in names if name in _READ or _CONTEXT.fullmatch(name)]
@@ -146,9 +146,11 @@ def _parquet_rows(path: Path) -> Iterator[AuditRow]:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):
                 for cells in zip(*batch.columns, strict=True):
                     yield _parquet_row(f"{path}:{next(number)}", batch.schema.names, cells)
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.filename is not None:  # it cannot be opened
+            raise
         problem = " ".join(str(error).split())
-        raise ValueError(f"{path}: not a Parquet file ({problem:.120}); write it again") from error
+        raise ValueError(f"{path}: not a whole Parquet file ({problem:.120}); write it again") from error
 
 
 def _csv_records(path: Path) -> Iterator[TableRow]:

@@ -104,11 +104,15 @@ class Output:
         temporary = self._path.with_name(f"{self._path.name}.tmp")
         with only_writer(temporary) as file, self._path.open("rb") as written:
             file.truncate(0)
-            for start, end in places:
-                written.seek(start)
-                file.write(written.read(end - start))
-            file.flush()
-            os.fsync(file.fileno())
+            try:
+                for start, end in places:
+                    written.seek(start)
+                    file.write(written.read(end - start))
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                temporary.unlink()
+                raise
             os.replace(temporary, self._path)
             yield
 

@@ -142,7 +142,9 @@ def read_records(path: Path, model: type[_M]) -> Iterator[tuple[str, _M]]:
 
 
 def require_file(path: Path) -> None:
-    """Raises `FileNotFoundError` unless there is such a file."""
+    """Raises `FileNotFoundError` unless there is such a file, `ValueError` if it is a pipe or a device."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path}: is a pipe or a device, and is read twice; give a file")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; fix the path")
 

@@ -131,7 +131,7 @@ class RewardClient:
                 raise ValueError(f"base_url: {url!r} is no address; write http://host:port")
         if not _TOKEN.fullmatch(token or ""):  # None, too: a variable that is not set
             raise ValueError(
-                "token: is empty or cannot be in a header (ASCII without space at its ends); give the server's"
+                "token: is empty or cannot be in a header (ASCII, no space at its ends); give the server's"
             )
         self._timeout_s, self._attempts, self._patience_s = timeout_s, attempts, patience_s
         self._signing_key = signing_key
