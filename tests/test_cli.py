@@ -170,6 +170,7 @@ def test_rows_that_could_not_be_scored_are_said_aloud(
         (("audit", "{in}", "--explain", "r99"), "no row has the id 'r99'; did you mean 'r9', "),
         (("review", "no.csv", "o.jsonl"), "no.csv: no such file"),
         (("audit", "{in}", "--out", "o.jsonl", "--model", "m", "--prompts", "x"), "prompts: cannot read 'x'"),
+        (("audit", "{in}", "--out", "o.jsonl", "--set", "kinds=[]"), "kinds: is empty; give one at least"),
         (("serve",), "sampler: missing; give --openai-url and --model"),
         (("serve", "--config", "no.yaml"), "--config: no.yaml: no such file"),
         (("serve", "--openai-url", "http://127.0.0.1:9"), "--model: missing"),
@@ -191,6 +192,13 @@ def test_what_a_user_can_fix_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert says in refused(capsys, *(argument.replace("{in}", str(rows)) for argument in arguments))
+
+
+def test_one_wrong_item_of_a_list_is_one_problem(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(capsys, "audit", rows, "--out", tmp_path / "o.jsonl", "--set", "kinds=[bogus]")
+    assert said == "march: kinds.0: Input should be 'number', 'name' or 'date' (found 'bogus')\n"
 
 
 def test_a_port_in_use_is_one_line(

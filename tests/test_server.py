@@ -114,7 +114,7 @@ def test_a_passing_failure_is_tried_once_more(start: Start, reason: str, num_cal
         ({"labels": ['{"id": "q", "query": "?", "documents": []}']}, ["labels[0]", "documents"]),
         ({"labels": [json.loads(LABEL)]}, ["labels.0", "string"]),
         ({"labels": []}, ["[1, 1, 0] items"]),
-        ({"query": [], "prompts": [], "labels": []}, ["query", "at least 1"]),
+        ({"query": [], "prompts": [], "labels": []}, ["query", "is empty; give one at least"]),
         ({"query": ["another text"]}, ["query[0]", "begin with its prompt", "prompt's length limit"]),
     ],
 )

@@ -172,7 +172,7 @@ PARAGRAPH = {"idx": 0, "title": "t", "paragraph_text": "x"}
         ),
         ("bioasq", {"id": "a", "body": "Who?", "snippets": [{}]}, "snippets.0.document: missing"),
         ("jsonl", {"id": "a", "query": "", "documents": ["x"]}, "rows.jsonl:2: query: "),
-        ("jsonl", [1], "rows.jsonl:2 (row 1): Input should be an object"),
+        ("jsonl", [1], "rows.jsonl:2 (row 1): is no object"),
     ],
     ids=str,
 )

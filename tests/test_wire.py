@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
+from reward.serving.config import InvalidRequest
 from reward.serving.tokens import presented_token, read_token
-from reward.serving.wire import RewardRequest, read_samples, reward_reply
+from reward.serving.wire import AuditRequest, RewardRequest, read_record, read_samples, reward_reply
 from reward.types import Document, Outcome, RagQuery, Verdict
 
 QUERY = RagQuery(id="q1", query="How many?", documents=(Document(id="d", text="466 euros."),))
@@ -27,6 +31,24 @@ def test_a_response_is_what_follows_its_prompt(response: str, suffixes: list[str
     ((query, read),) = read_samples(request, strip_suffixes=suffixes)
     assert query == QUERY and response.startswith(read)
     assert not any(suffix and read.endswith(suffix) for suffix in suffixes)
+
+
+@pytest.mark.parametrize(
+    ("documents", "says"),
+    [
+        ([{"id": "a", "text": "60", "score": 1}], "query.documents.0.score: Extra inputs are not permitted"),
+        ([60], "query.documents.0: is no object, keys with values"),
+        ([{}], "query.documents.0.id: Field required (and 1 more)"),
+        ([], "query.documents: is empty; give one at least"),
+        (50, "query.documents: is no list"),
+    ],
+)
+def test_each_problem_of_a_request_is_counted_once(documents: JsonValue, says: str) -> None:
+    body = {"query": {"id": "1", "query": "q", "documents": documents}, "response": "60"}
+    for data in (body, json.dumps(body)):
+        with pytest.raises(InvalidRequest) as caught:
+            read_record(AuditRequest, data)
+        assert str(caught.value) == says
 
 
 def test_a_reply_cannot_be_made_of_a_failure() -> None:

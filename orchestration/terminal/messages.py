@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
     from rich.console import Console
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -48,8 +49,10 @@ def user_error(error: Exception) -> str | None:
     import yaml
     from pydantic import ValidationError
 
+    from reward.problems import problems
+
     if isinstance(error, ValidationError):
-        return "; ".join(_problem(problem) for problem in error.errors(include_url=False))
+        return "; ".join(_problem(problem) for problem in problems(error))
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "").partition(".")[0]
         if package in _NEAR_DUPLICATES:
@@ -65,10 +68,9 @@ def user_error(error: Exception) -> str | None:
     return str(error) if isinstance(error, ValueError | OSError) else None
 
 
-def _problem(problem: object) -> str:
-    assert isinstance(problem, dict)
+def _problem(problem: ErrorDetails) -> str:
     field = ".".join(str(part) for part in problem["loc"])
-    text = str(problem["msg"]).removeprefix("Value error, ")
+    text = problem["msg"]
     if problem["type"] == "extra_forbidden":
         return f"{field}: unknown key; remove it or fix its name"
     if problem["type"] == "missing":

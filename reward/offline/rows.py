@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
+from reward.problems import problems
 from reward.provenance import json_sha256
 from reward.types import Document, RagQuery, Record, Span
 
@@ -161,9 +162,9 @@ def make_query(
 
 def explain(error: ValidationError) -> str:
     """The first problem of a record in one line: field, what is wrong, how to fix it."""
-    problem: Any = error.errors(include_url=False, include_context=False)[0]
+    problem = problems(error)[0]
     field = ".".join(str(part) for part in problem["loc"])
-    text = problem["msg"].removeprefix("Value error, ")
+    text = problem["msg"]
     if problem["type"] == "json_invalid":
         return f"not JSON ({text.removeprefix('Invalid JSON: ')}); fix the line or remove it"
     if problem["type"] == "missing":

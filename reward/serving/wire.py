@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from reward.problems import problems
 from reward.serving.config import AuditOverrides, InvalidRequest, RequestLimits
 from reward.types import AuditResult, Outcome, RagQuery, Record, Verdict
 
@@ -95,10 +96,10 @@ def read_record(model: type[_M], data: bytes | str | dict[str, JsonValue]) -> _M
     try:
         return model.model_validate(data) if isinstance(data, dict) else model.model_validate_json(data)
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        problem, *others = problems(error)
         where = _short(".".join(str(part) for part in problem["loc"]))
-        text = _short(problem["msg"].removeprefix("Value error, "))
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        text = _short(problem["msg"])
+        more = f" (and {len(others)} more)" if others else ""
         line = " ".join(f"{where}: {text}{more}".split()).removeprefix(": ")
         # The place may hold a key of the input, and that half a surrogate pair.
         raise InvalidRequest(line.encode(errors="backslashreplace").decode()) from error
