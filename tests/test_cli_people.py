@@ -31,10 +31,10 @@ def rows(tmp_path: Path) -> Path:
 def test_settings_of_a_model_that_are_set_have_no_effect_either(
     rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ("--set", "structured=all", "--set", "number_words=false", "--seed", 3)
+    options = ("--set", "early_stop=true", "--set", "number_words=false", "--seed", 3)
     assert march("audit", rows, "--out", tmp_path / "out.jsonl", *options) == 0
     assert capsys.readouterr().err == (
-        "march: --seed has no effect without --model\nmarch: --set structured has no effect without --model\n"
+        "march: --set early_stop has no effect without --model\nmarch: --seed has no effect without --model\n"
     )
     settings = json.loads((tmp_path / "out.summary.json").read_text())["settings"]
     assert settings["audit"]["number_words"] is False

@@ -102,6 +102,12 @@ def record(message: str) -> logging.LogRecord:
     return made
 
 
+def test_json_has_no_second_message_for_terminals() -> None:
+    record = logging.LogRecord("uvicorn.error", logging.INFO, "", 0, "Started process [%d]", (7,), None)
+    record.color_message = "Started process [\x1b[36m%d\x1b[0m]"
+    assert "color_message" not in json.loads(json_formatter().format(record))
+
+
 def test_text_is_one_line_and_json_too() -> None:
     forged = "audit of q\n2026-01-01 INFO reward: all is well\x1b[2J"
     text = TextFormatter("%(levelname)s %(message)s").format(record(forged))

@@ -55,7 +55,7 @@ def test_the_terminal_has_a_column_a_kind_where_there_are_several(tmp_path: Path
     text = printed(summary_of(tmp_path, pair()))
     head = next(line for line in text.splitlines() if "numbers" in line and "share" in line)
     assert head.split()[-3:] == ["names", "numbers", "dates"]
-    assert "numbers, names and dates in the responses" in text
+    assert "Numbers, names and dates in the responses: " in text
     text = printed(summary_of(tmp_path, picnic_pair()))
     assert "names" not in text and "dates" not in text
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reward.offline.run import AuditJob, Summary
 
 _BELOW_THRESHOLD = 3  # exit code
+_NO_JSONL = (".csv", ".tsv", ".parquet", ".pq")
 _model = partial(typer.Option, rich_help_panel="With a model")
 _people = partial(typer.Option, rich_help_panel="For people and for CI")
 
@@ -93,6 +94,8 @@ def audit(
 
     if out is None and explain is None:
         raise ValueError("--out: missing; say where the verdicts shall go")
+    if out is not None and (str(out) == "-" or out.suffix.lower() in _NO_JSONL):
+        raise ValueError(f"--out: {str(out)!r}: verdicts are JSON lines; name it OUT.jsonl")
     job = audit_job(
         source,
         out,

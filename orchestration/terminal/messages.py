@@ -29,7 +29,8 @@ def warn_ignored(where: str, **options: object) -> None:
     """Names each option that was given and has no effect."""
     for name, value in options.items():
         if value:
-            print(f"march: --{name.replace('_', '-')} has no effect {where}", file=sys.stderr)
+            option = name if name.startswith("set ") else name.replace("_", "-")
+            print(f"march: --{option} has no effect {where}", file=sys.stderr)
 
 
 def output_console(**options: Any) -> Console:

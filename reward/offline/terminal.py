@@ -102,8 +102,8 @@ def remarks(figures: Figures) -> list[str]:
     share = f" ({figures.uncovered_rate:.1%})" if figures.uncovered_rate is not None else ""
     what = "numbers, names and dates" if figures.has_other_kinds else "numbers"
     lines = [
-        f"{figures.num_mentions:,} {what} in the responses; {figures.num_uncovered:,}{share} covered by no "
-        f"claim (rows with one: {figures.num_rows_with_uncovered:,})"
+        f"{what.capitalize()} in the responses: {figures.num_mentions:,}; covered by no claim: "
+        f"{figures.num_uncovered:,}{share}, in so many rows: {figures.num_rows_with_uncovered:,}"
     ]
     said = (
         (f"Claims dropped, about {what} that the response does not hold", figures.num_dropped_claims),

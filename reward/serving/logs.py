@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter
+from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
 
 from reward.types import Document, Verdict
@@ -114,6 +115,7 @@ def json_formatter() -> logging.Formatter:
         datefmt="%Y-%m-%dT%H:%M:%S%z",
         rename_fields=_RENAMED,
         json_default=str,
+        reserved_attrs=[*RESERVED_ATTRS, "color_message"],  # uvicorn's text once more, for terminals
     )
 
 
