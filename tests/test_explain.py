@@ -92,6 +92,10 @@ def test_a_row_is_found_by_its_id(tmp_path: Path) -> None:
         find_row(job, "x")
 
 
+def test_a_row_beyond_the_limit_is_found(tmp_path: Path) -> None:
+    assert find_row(shop_job(tmp_path, limit=1), "r105").query.id == "r105"
+
+
 def test_a_verdict_is_the_outputs_only_while_the_row_is_the_same(tmp_path: Path) -> None:
     job = shop_job(tmp_path)
     row = find_row(job, "r103")

@@ -110,7 +110,7 @@ def audit(
     )
     if explain is not None:
         others = {"html": html, "compare": compare, "review": review, "fail_under": fail_under}
-        warn_ignored("with --explain", **others, overwrite=overwrite)
+        warn_ignored("with --explain", **others, overwrite=overwrite, limit=limit)
         _explain(job, explain, out)
     else:
         _audit(job, html=html, review=review, compared=compare, fail_under=fail_under)

@@ -13,9 +13,10 @@ from rich.rule import Rule
 from rich.text import Text
 
 from reward.offline.excerpt import printable, response_marks, segment, sentence
+from reward.offline.inputs import read_rows
 from reward.offline.resume import read_verdicts
 from reward.offline.rows import AuditRow
-from reward.offline.run import AuditJob, take_rows
+from reward.offline.run import AuditJob
 from reward.offline.terminal import STYLES, indented, spoken, styled
 from reward.types import Answer, ClaimVerdict, DocumentSpan, Verdict
 
@@ -31,10 +32,12 @@ def find_row(job: AuditJob, row_id: str) -> AuditRow:
     """The row of a job's input that has an id.
 
     Raises:
-        ValueError: no row has it; names the ids that look most like it.
+        ValueError: no row has it, and the ids that look most like it are named, or it takes no part.
     """
     ids = []
-    for row in take_rows(job):
+    for row in read_rows(job.input, job.input_format):  # those beyond a limit, too
+        if row.query.id == row_id and row.excluded:
+            raise ValueError(f"{row.place}: row {row_id!r} takes no part in an audit: {row.excluded}")
         if row.query.id == row_id:
             return row
         ids.append(row.query.id)
