@@ -405,9 +405,6 @@ class NumberLookup:
             is_of_date = found.start in index.years_of_dates and not index.speaks_of_that_year
             if is_other or is_of_date:
                 return False
-        is_rank = claimed.kind is Kind.ORDINAL or claimed.unit == "times"
-        if is_rank and (pair := index.pairs.get(found.start)) and pair.kind is Kind.RATIO:
-            return False  # the 3 of "won 3-1" is no third, and no "three times"
         is_bare_change = found.kind is Kind.COUNT and found.trend in (Trend.RISE_BY, Trend.FALL_BY)
         if claimed.kind is Kind.PERCENT and is_bare_change and not _OF_PERCENT.match(index.text, found.end):
             return False  # "rose by 25 to 300" is no rise by 25%
