@@ -243,3 +243,20 @@ def test_the_letter_before_a_version_is_no_part_of_it(one: str, other: str) -> N
     query = RagQuery(id="q", query="?", documents=(Document(id="d", text=f"The latest release is {one}."),))
     for version, outcome in ((other, Outcome.SUPPORTED), (other.replace("4", "5"), Outcome.REFUTED)):
         assert lexical_audit(query, f"The latest one is {version}.", AuditConfig()).outcome is outcome
+
+
+def test_a_supported_claim_shows_the_documents_own_words() -> None:
+    document = Document(id="d", text="The tower is 252 metres tall.")
+    query = RagQuery(id="q", query="How tall?", documents=(document,))
+    (claim,) = lexical_audit(query, "It is about 250 m tall.", AuditConfig()).claims
+    assert (claim.state, claim.consensus) == (ClaimState.SUPPORTED, "252 metres")
+
+
+def test_a_refused_number_that_a_document_holds_otherwise_says_how() -> None:
+    document = Document(id="d", text="Sales were up 7.5% on the year.")
+    query = RagQuery(id="q", query="How were sales?", documents=(document,))
+    (claim,) = lexical_audit(query, "There was a decrease of 7.5%.", AuditConfig()).claims
+    assert (claim.state, claim.note) == (
+        ClaimState.NOT_IN_DOCUMENTS,
+        'the documents hold "7.5%" in another direction',
+    )
