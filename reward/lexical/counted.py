@@ -24,6 +24,7 @@ _OF_WHAT = re.compile(r" of((?: [a-z]{3,}){1,3})\b")  # "400 ml of cream"
 _TELLING = frozenset(["the", "and", "with", "were", "for", "by"])  # they are words of English alone
 _ENGLISH = _TELLING | frozenset(["of", "in", "is", "was", "to", "at", "has", "have", "a", "an"])
 _SMALL = 12  # of numbers in words, which often count what the response itself names: "the two towns"
+_MOST_DOCUMENTS = 32  # with more, each number would ask very many texts for its noun
 _MOST_WORDS = 2  # of what a response counts; with more, one is often a verb
 
 
@@ -46,6 +47,7 @@ def _is_of_others(
         return False
     written = response[number.start : number.end]
     is_checked = abs(number.value) > _SMALL or any(map(str.isdigit, written))
+    is_checked = is_checked and len(documents) <= _MOST_DOCUMENTS
     is_new = is_checked and len(thing.words) <= _MOST_WORDS and _are_english(response, documents)
     is_new = is_new and not any(_says(word, documents) for word in thing.words)
     for found, text in places:

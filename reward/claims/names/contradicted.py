@@ -31,9 +31,9 @@ _THE = re.compile(r"\bthe (?:far |extreme |very )?$", re.IGNORECASE)
 _DETERMINERS = "(?:the|an?|each|every|any|your|their|its|his|her) "
 _UNITS = "minute|hour|day|week|month|year"
 _UNITS_OF_TIME = frozenset(f"{unit}{s}" for unit in _UNITS.split("|") for s in ("", "s"))
-_TIME_BESIDE = re.compile(
-    rf"\b(?:{_UNITS})s? (?P<side>before|after) (?:{_DETERMINERS})?(?P<what>[a-z]{{3,}})\b"
-)
+_SIDE_AND_WHAT = rf"(?P<side>before|after) (?:{_DETERMINERS})?(?P<what>[a-z]{{3,}})\b"
+_BESIDE = re.compile(rf"\b{_SIDE_AND_WHAT}")
+_TIME_BESIDE = re.compile(rf"\b(?:{_UNITS})s? {_SIDE_AND_WHAT}")
 _KEY = re.compile(r"\b[A-G](?:[- ](?:flat|sharp)|[\u266d\u266f])?[- ](?:major|minor)\b")
 
 
@@ -167,10 +167,10 @@ _ROWS = (
     ),
     _row(
         "half",
-        _member("first[- ]half", "first[- ]half|[h1][1h]\\b|half-time|minute|jan|feb|mar|apr|may|jun"),
+        _member("first[- ]half", "first[- ]half|h1\\b|1h\\b|half-time|minute|jan|feb|mar|apr|may|jun"),
         _member(
             "(?:second|latter)[- ]half",
-            "second[- ]half|latter|[h2][2h]\\b|half-time|minute|jul|aug|sep|oct|nov|dec",
+            "second[- ]half|latter|h2\\b|2h\\b|half-time|minute|jul|aug|sep|oct|nov|dec",
         ),
     ),
     _row("upstream downstream", _member("upstream", "upstream"), _member("downstream", "downstream")),
@@ -206,10 +206,19 @@ def contradicted(response: str, documents: Iterable[str]) -> Iterator[Name]:
 def _sides_of_times(response: str, documents: tuple[str, ...]) -> Iterator[Name]:
     """ "30 minutes after a meal" where the documents only say so long before a meal."""
     for match in _TIME_BESIDE.finditer(response):
-        what = re.compile(rf"\b(before|after) (?:{_DETERMINERS})?{match['what']}\b")
-        said = {found[1] for document in documents for found in what.finditer(document)}
+        said = _sides_of_events(documents).get(match["what"], set())
         if said and match["side"] not in said:
             yield Name(*match.span(), match[0], (match[0],))
+
+
+@lru_cache(maxsize=64)
+def _sides_of_events(documents: tuple[str, ...]) -> dict[str, set[str]]:
+    """Whether documents say "before" or "after" of something, by its word."""
+    sides: dict[str, set[str]] = {}
+    for document in documents:
+        for side, what in _BESIDE.findall(document):
+            sides.setdefault(what, set()).add(side)
+    return sides
 
 
 def _keys(response: str, documents: tuple[str, ...]) -> Iterator[Name]:

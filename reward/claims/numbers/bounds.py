@@ -106,7 +106,7 @@ _FOREIGN_TIMES = {
 }
 _FOREIGN_RATE = re.compile(
     rf" (?:(?:par|pro|por|al|per|am|im|à l['\u2019]|a la) ?({either(_FOREIGN_TIMES)})"
-    rf"|täglich|dagelijks){END}",
+    rf"|täglich|dagelijks){END}(?! \d)",  # "im Jahr 2020"
     re.IGNORECASE,
 )
 # Of other words the rate is the word itself, without "ly".

@@ -117,10 +117,13 @@ class NumberLookup:
     def _find_code(self, claimed: Number) -> Place[Number] | None:
         """A code that the documents write with a space or a hyphen: "RTX 4090" for RTX4090."""
         code = _CODE.fullmatch(claimed.unit) if claimed.kind is Kind.IDENTIFIER else None
-        pattern = re.compile(rf"\b{code[1]}[ -]{code[2]}\b", re.IGNORECASE) if code else None
-        for document, _ in self.texts if pattern else ():
-            if pattern and (match := pattern.search(document.text)):
-                return Place(changed(claimed, start=match.start(), end=match.end()), document)
+        for document, index in self.texts if code else ():
+            for entry in index.by_value.get(claimed.value, ()):
+                for _, number in entry.places:
+                    start = number.start - len(code[1]) - 1 if code else 0
+                    before = document.text[max(0, start) : number.start].lower()
+                    if code and before in (f"{code[1]} ", f"{code[1]}-"):
+                        return Place(changed(claimed, start=start, end=number.end), document)
         return None
 
     def _find_denied(self, claimed: Number, context: Context | None) -> Place[Number] | None:

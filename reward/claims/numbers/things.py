@@ -198,7 +198,7 @@ def stated_things(number: Number, text: str) -> list[Thing]:
 
 def thing_behind(number: Number, text: str) -> Thing | None:
     """What a count is of, if a known or plural thing follows it; a name or a verb is none."""
-    thing = _behind(text[number.end :])
+    thing = _behind(text[number.end : number.end + _CLAUSE])
     is_named = thing is not None and f" {thing.words[-1]}" not in text[number.end : number.end + _CLAUSE]
     return None if thing is None or is_named or thing.words[-1] in _VERBS else thing
 
