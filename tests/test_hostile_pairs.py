@@ -18,6 +18,7 @@ from reward.types import Document, Outcome, RagQuery
 
 FOLDER = Path(__file__).with_name("data") / "hostile"
 KNOWN = Path(__file__).with_name("data") / "hostile" / "known_wrong.txt"
+SWAPPED = Path(__file__).with_name("data") / "swapped_values.tsv"
 
 
 class Row(NamedTuple):
@@ -64,8 +65,16 @@ def test_an_answer_is_refuted_where_a_careful_reader_would(name: str) -> None:
     became_right = [row for row in of_round if row.name in known and is_right(row)]
     assert not became_wrong
     assert not became_right, "take these out of known_wrong.txt"
-    assert sum(row.name in known for row in of_round) <= 0.1 * len(of_round)
 
 
-def test_what_is_known_to_be_wrong_is_a_row() -> None:
+def test_few_rows_are_known_to_be_wrong() -> None:
     assert known_wrong() <= {row.name for row in rows()}
+    assert len(known_wrong()) <= 0.03 * len(rows())
+
+
+def test_most_values_that_a_document_says_of_something_else_are_accepted() -> None:
+    """What a lookup cannot see; the audit with a model asks. The share is in `docs/judge.md`."""
+    with SWAPPED.open(encoding="utf-8", newline="") as lines:
+        swapped = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    refuted = sum(is_right(Row("", row["document"], row["answer"], "refuted")) for row in swapped)
+    assert refuted / len(swapped) == pytest.approx(0.14, abs=0.005), "give the new share in docs/judge.md"

@@ -25,6 +25,7 @@ from reward.claims.names.capitals import (
 from reward.claims.names.german import is_noun
 from reward.claims.names.lexicon import is_common, is_content, is_plural, looks_common, words
 from reward.claims.names.model import KEPT_DOTTED, Name, name_of
+from reward.claims.names.openings import opens_foreign
 from reward.claims.names.places import place_behind
 from reward.claims.names.titles import find_titles
 from reward.claims.text import Spans
@@ -87,8 +88,6 @@ _FIRST_NAMES = ("jan",)  # before a surname: "Jan Maes"
 _KEPT = lexicon.PREFIXES | lexicon.GIVEN_NAMES
 _EMPTY = words("empty")  # no name begins with one of these
 _SILENT = _EMPTY | lexicon.CALENDAR
-_FOREIGN_ARTICLES = frozenset(("le", "la", "les", "une", "el", "los", "las", "una", "il", "het", "een"))
-_NEXT_SMALL = re.compile(r" ([^\W\d_]{2,}) ([^\W\d_]{2,})")
 
 
 def _runs(text: str) -> Iterator[list[Part]]:
@@ -149,13 +148,15 @@ def _are_initials(part: Part, behind: Part) -> bool:
 
 def _name(text: str, run: list[Part]) -> Name | None:
     """The name that a run is, or holds."""
+    if len(run) > 1 and opens_foreign(text, run[0]):
+        run = run[1:]
     run = list(dropwhile(lambda part: is_noun(text, part.start, part.low), run))
     if not run:
         return None
     whole = run
     if len(run) == 1:
         one = run[0]
-        if one.low in _FOREIGN_ARTICLES and _opens_foreign(text, one):
+        if opens_foreign(text, one):
             return None
         if one.low in _SURNAMES_TOO and _is_apposed(text, one):
             return name_of(text, one.start, one.end)
@@ -176,14 +177,6 @@ def _name(text: str, run: list[Part]) -> Name | None:
     if not run or all(part.low in lexicon.TITLES or len(part.low) == 1 for part in run):
         return None
     return name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
-
-
-def _opens_foreign(text: str, part: Part) -> bool:
-    """Whether an article opens a sentence of another language ("La loi"), and is no "LA" and no Mr. Le."""
-    behind = _NEXT_SMALL.match(text, part.end)
-    if behind is None or not part.text.istitle() or not begins(text, part.start):
-        return False
-    return all(word.islower() and not is_common(word) for word in behind.groups())
 
 
 def _is_begun(text: str, part: Part, is_small: IsSmall) -> bool:

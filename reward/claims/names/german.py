@@ -17,8 +17,8 @@ _ENGLISH = frozenset(("the", "of", "and", "is", "was"))
 _FEWEST = 2  # words that tell the language
 _OPENING = re.compile(r"(?:Der|Die|Das|Ein|Eine) [A-ZÄÖÜ][^\W\d_]+ ([a-zäöüß]{3,})")
 _DETERMINED = re.compile(
-    r"(?<!von )(?:\b(?:der|die|das|de[mn]|eine?[mnrs]?|kein\w*|sein\w*|ihre?\w?|unser\w*|dies\w+|jede\w*"
-    r"|alle[nr]?|viele|mehr|im|zum|zur|vom|beim|pro|millionen|milliarden|prozent|mio\.|mrd\.)|\d)"
+    r"(?<!von )(?:\b(?:der|die|das|de[mns]|deren|dessen|[a-zäöüß]+erer|eine?[mnrs]?|kein\w*|sein\w*|ihre?\w?"
+    r"|unser\w*|dies\w+|jede\w*|alle[nr]?|viele|mehr|im|zum|zur|vom|beim|pro|millionen|milliarden|prozent|mio\.|mrd\.)|\d)"
     r"(?: [a-zäöüß]+e[mnrs]?)? $",
     re.IGNORECASE,
 )

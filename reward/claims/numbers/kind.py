@@ -10,6 +10,7 @@ from reward.claims.numbers import questions
 from reward.claims.numbers.bounds import things_behind
 from reward.claims.numbers.conventions import Conventions, conventions_of
 from reward.claims.numbers.dates import as_year, is_bare_year
+from reward.claims.numbers.derived import works_out
 from reward.claims.numbers.equality import bound_stated, equal, supports, without_unit_of
 from reward.claims.numbers.find import find_numbers, parse_number
 from reward.claims.numbers.index import index_numbers
@@ -277,6 +278,8 @@ class Numbers(ClaimKind):
             return "so many goals"
         if self._is_ranked(response, mention):
             return "a rank in the documents, or a number of the part that it ranks"
+        if note := works_out(mention, response, self.all_of(response), self.lookup(self.query.documents)):
+            return note
         is_length = _COUNTED.match(response, mention.end) and mention.value == _length_of_list(response)
         return "counts the response's own list" if is_length else ""
 

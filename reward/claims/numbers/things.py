@@ -45,17 +45,19 @@ _JOINED = re.compile(
 
 
 def _opposites(rows: list[list[str]]) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """Of each word the words of its side of a row, and those of the other side."""
-    sides = (
-        (frozenset(row[side].split("|")), frozenset(row[1 - side].split("|")))
-        for row in rows
-        for side in (0, 1)
-    )
-    return {word: (own, others) for own, others in sides for word in own}
+    """Of each word the words of its cell of a row, and those of the other cells."""
+    found = {}
+    for row in rows:
+        cells = [frozenset(cell.split("|")) for cell in row]
+        for own in cells:
+            others = frozenset().union(*cells) - own
+            found.update(dict.fromkeys(own, (own, others)))
+    return found
 
 
 _EXTREMES = _opposites(TABLES["extremes"]["opposed"])
 _DEEDS = _EXTREMES | _opposites(TABLES["extremes"]["deeds"])
+_DATED = _EXTREMES | _opposites(TABLES["extremes"]["dated"])
 _CELLS = {
     word: (row, cell)
     for row, cells in enumerate(_TABLE["apart"])
@@ -218,7 +220,11 @@ def is_of_opposite(number: Number, response: str, places: Iterable[tuple[Number,
         places: The numbers of documents that support it, each with the text that holds it.
     """
     said = _extremes_beside(number, response)
-    rows = [(own, others) for own, others in map(_DEEDS.__getitem__, said) if said.isdisjoint(others)]
+    rows = [
+        (own, others)
+        for own, others in map(_opposed_for(number).__getitem__, said)
+        if said.isdisjoint(others)
+    ]
     beside = [_extremes_beside(*place) for place in places] if rows else []
     return bool(beside) and all(
         any(there.isdisjoint(own) and not there.isdisjoint(others) for own, others in rows)
@@ -226,13 +232,16 @@ def is_of_opposite(number: Number, response: str, places: Iterable[tuple[Number,
     )
 
 
+def _opposed_for(number: Number) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+    """Which words exclude each other: of dates others, since "open until 5 pm" is "closes at 5 pm"."""
+    return _DATED if number.is_calendar or number.kind is Kind.TIME else _DEEDS
+
+
 def _extremes_beside(number: Number, text: str) -> frozenset[str]:
     """The words such as "oldest" and "hired" in the clause of a number."""
     before = _CLAUSE_END.split(text[max(0, number.start - _CLAUSE) : number.start])[-1]
     behind = _CLAUSE_END.split(text[number.end : number.end + _CLAUSE], maxsplit=1)[0]
-    is_when = number.is_calendar or number.kind is Kind.TIME  # "open until 5 pm" is "closes at 5 pm"
-    known = _EXTREMES if is_when else _DEEDS
-    return frozenset(known.keys() & set(_WORD.findall(f"{before} {behind}".lower())))
+    return frozenset(_opposed_for(number).keys() & set(_WORD.findall(f"{before} {behind}".lower())))
 
 
 def _behind(after: str) -> Thing | None:

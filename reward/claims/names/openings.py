@@ -1,0 +1,46 @@
+"""Words that open a sentence of another language: "Trotz", "Pendant", "Cuando", "Le club".
+
+English ones are common words (`lexicon.is_common`). These are the stop words of `stopwordsiso`, and a few
+that it lacks. Since many are names elsewhere ("Allen", "Will"), the text must be of such a language, too: it
+has none of the smallest English words, and another word of the same list.
+"""
+
+import re
+from functools import cache, lru_cache
+
+import stopwordsiso
+
+from reward.claims.names import lexicon
+from reward.claims.names.capitals import Part, begins
+from reward.claims.text import lowered, words_in
+
+_LANGUAGES = ("da", "de", "es", "fi", "fr", "it", "nl", "no", "pl", "pt", "sv")
+_ENGLISH = frozenset(("the", "of", "and", "is", "was", "were", "has", "had", "with", "for"))
+_ARTICLES = frozenset(("le", "la", "les", "une", "el", "los", "las", "una", "il", "het", "een"))
+_MORE = lexicon.words("openings")
+_ELIDED = re.compile(  # "L'an", "Dell'uomo"
+    r"(?:[cdjlmnst]|qu|un|(?:d|n|s|c)?[aeou]ll)['\u2019](?=[a-zà-ÿ])", re.IGNORECASE
+)
+_NEXT_SMALL = re.compile(r" [^\W\d_A-ZÀ-Þ]{2,}")
+
+
+def opens_foreign(text: str, part: Part) -> bool:
+    """Whether a capitalised word opens a sentence of another language, and is no name there."""
+    if not _ENGLISH.isdisjoint(_words(text)) or part.text.isupper() or not begins(text, part.start):
+        return False
+    if _ELIDED.match(text, part.start):
+        return True
+    low = part.text.lower()
+    if low in _ARTICLES:
+        return _NEXT_SMALL.match(text, part.end) is not None
+    return any(low in stops and not stops.isdisjoint(_words(text) - {low}) for stops in _stops())
+
+
+@cache
+def _stops() -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(stopwordsiso.stopwords(language)) | _MORE for language in _LANGUAGES)
+
+
+@lru_cache(maxsize=64)
+def _words(text: str) -> frozenset[str]:
+    return words_in(lowered(text)).all

@@ -1,0 +1,350 @@
+"""Numbers that a response works out from two of its documents: "4,500 more", "twice as many".
+
+No document holds them. Such a number is supported if its sentence says that it is a difference, a ratio or a
+sum (`relations`), if two numbers of one document give it, and if the response shows which two, by one of:
+
+1. It states both.
+2. It states one, and the other is in the same sentence of the document, or in one that shares words with it.
+3. One sentence of the document, or two that follow each other, hold just these two of their sort, and share
+   words or a name with the response.
+4. It names whom, or which year, each of the two is of.
+
+It must have the direction right, too: what is "4,500 more" at 84,000 was 79,500 before. `_own` tells which of
+the two it speaks of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import combinations
+from typing import NamedTuple
+
+from reward.claims.names import find_names
+from reward.claims.names.lexicon import stem
+from reward.claims.numbers.digits import EXACT
+from reward.claims.numbers.equality import conversion
+from reward.claims.numbers.index import NumberIndex
+from reward.claims.numbers.lookup import NumberLookup
+from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.relations import Relation, is_ratio, relation_of
+from reward.claims.numbers.things import Thing, may_be_one, thing_behind
+from reward.claims.numbers.vocabulary import TABLES
+from reward.claims.text import content_words, sentence_span
+
+_MOST_OPERANDS = 40  # numbers of a document that are tried
+_MOST_DOCUMENTS = 32
+_FEWEST_SHARED = 2  # words that a response shares with a part of a document
+_CLOSE = Decimal("0.025")  # how far a ratio may be from the one that is written
+_NEAR = Decimal("0.15")  # and what is written with "nearly" or "over" from what it is
+_FIRST_YEAR = 1000
+_ALIKE = 5  # letters that two words of one family share: "automation" and "automated"
+_WHEN = (Kind.YEAR, Kind.DATE, Kind.TIME)
+_NEVER = (Kind.PERCENT, Kind.ORDINAL, Kind.IDENTIFIER, Kind.RATIO, Kind.PERIOD, Kind.WEEKDAY)
+_YEARS = "years"
+_BARE = (Kind.COUNT, "")
+_MINUTES = {"second": Decimal(60), "minute": Decimal(1), "hour": EXACT.divide(Decimal(1), Decimal(60))}
+_YEAR = re.compile(r"\b(?:1[0-9]|20)[0-9]{2}\b")
+_COMMA = re.compile(r",(?!\d)")
+_CONTRAST = re.compile(r"[;:]|,? (?:while|whereas|but|aber|mais|pero|mientras) ")
+_JOINT = re.compile(rf"{_CONTRAST.pattern}|,? (?:and|und|et|y|e|en) ")
+_FROM = re.compile(r"\b(?:from|von|de|da|van|against|versus) (?:about |some )?$", re.IGNORECASE)
+_OLD = re.compile(
+    r"\b(?:from|than|von|als|que|di|instead of) [^,;]{1,60}?(?= to | auf | a | à |[,;]|\.$|$)", re.IGNORECASE
+)
+_AS_MANY = re.compile(r" as (?:many|much) ([a-z]{3,})")
+_STOP = frozenset(TABLES["stop_words"]["en"].split())
+
+
+class _Operand(NamedTuple):
+    """A number of the documents that a response may have worked with, and where it is."""
+
+    value: Decimal  # in the unit of what is worked out
+    number: Number
+    text: str
+    sentence: tuple[int, int]
+    stated_at: int  # where the sentence of the response states it; -1 if it does not
+    unit: tuple[str, str]  # what it must share with the other one
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether the response states it."""
+        return self.stated_at >= 0
+
+    def part(self, other: _Operand) -> str:
+        """The part of its sentence that is of it alone; all of it, if the other number is in another one."""
+        low, high = self.sentence
+        for joint in (_JOINT, _COMMA):
+            if low <= other.number.start < high:
+                low, high = _part(self.text, self.number, low, high, joint)
+        return self.text[low:high]
+
+
+class _Said(NamedTuple):
+    """The sentence of a response that holds a number."""
+
+    text: str
+    number: Number
+    relation: Relation
+    old_at: tuple[int, int]  # what follows "from" or "than"
+
+    @property
+    def words(self) -> frozenset[str]:
+        """What it says."""
+        return _words(self.text)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Its names and years."""
+        return _keys(self.text)
+
+
+def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: NumberLookup) -> str:
+    """How a number follows from two of the documents ("84,000 - 79,500"); empty if it does not.
+
+    Args:
+        number: A number of a response that no document holds.
+        response: What is audited.
+        numbers: All numbers of the response, its dates too.
+        lookup: The documents.
+    """
+    low, high = sentence_span(response, number.start, number.end)
+    relation = relation_of(number, response, low, high)
+    is_limit = number.is_bound and relation.sign == 0 and not relation.is_sum  # "for no more than 20 minutes"
+    if relation.is_none or is_limit or number.kind in _NEVER or lookup.otherwise(number):
+        return ""
+    first, last = _part(response, number, low, high, _JOINT)
+    around = [one for whole in numbers for one in whole.atoms if low <= one.start < high]
+    around = [one for one in around if not number.start <= one.start < number.end]
+    beside = [one for one in around if first <= one.start < last]
+    olds = (match.span() for match in _OLD.finditer(response, low, high))
+    old_at = next((span for span in olds if not number.start <= span[0] < number.end), (-1, -1))
+    said = _Said(response[low:high], number, relation, old_at)
+    thing, can_be_bare = _thing(number, response), number.kind is Kind.COUNT or relation.is_ratio
+    for document, index in lookup.texts[:_MOST_DOCUMENTS]:
+        operands = _operands(number, thing, document.text, index, beside)
+        if not any(one.is_stated for one in operands):
+            operands = _operands(number, thing, document.text, index, around)
+        stated = {(one.unit, one.value) for one in operands if one.is_stated}
+        for one, other in combinations(operands, 2):
+            if one.unit != other.unit or (one.unit == _BARE and not can_be_bare):
+                continue
+            if one.is_stated + other.is_stated < min(2, sum(unit == one.unit for unit, _ in stated)):
+                continue  # its clause says with which it works
+            how = _how(one, other, said)
+            if how and _are_shown(one, other, said, operands):
+                return _written(one, other, how)
+    return ""
+
+
+def _how(one: _Operand, other: _Operand, said: _Said) -> str:
+    """The sign of the sum that gives a number of two others; empty without one."""
+    number, relation = said.number, said.relation
+    if relation.is_sum and _is_about(number, one.value + other.value):
+        return "+"
+    if relation.sign is None:
+        return ""
+    values = _ratios(one.value, other.value) if relation.is_ratio else [abs(one.value - other.value)]
+    if not any(_is_about(number, value) for value in values):
+        return ""
+    if relation.sign:
+        own = _own(one, other, said)
+        sign = relation.sign * (relation.of_times if one.unit[0] is Kind.TIME else 1)
+        if own is None or (own.value == max(one.value, other.value)) != (sign > 0):
+            return ""
+    return "/" if relation.is_ratio else "-"
+
+
+def _own(one: _Operand, other: _Operand, said: _Said) -> _Operand | None:
+    """The one of two numbers that a response speaks of, or that is the later one; None if nothing tells."""
+    if one.is_stated or other.is_stated:
+        are_old = [said.old_at[0] <= operand.stated_at < said.old_at[1] for operand in (one, other)]
+        if one.is_stated != other.is_stated:
+            return one if one.is_stated != any(are_old) else other
+        if are_old[0] != are_old[1]:
+            return other if are_old[0] else one
+        return min(one, other, key=lambda operand: operand.stated_at)
+    parts = [one.part(other), other.part(one)]
+    if said.relation.is_move:
+        return _later(one, other, parts)
+    keys, words = list(map(_keys, parts)), list(map(_words, parts))
+    for mine, its in (keys, words):
+        places = [_first_place(own, said.text) for own in (mine - its, its - mine)]
+        if min(places) < len(said.text) and (mine is not keys[0] or max(places) < len(said.text)):
+            return one if places[0] < places[1] else other
+    return _later(one, other, parts)
+
+
+def _later(one: _Operand, other: _Operand, parts: Sequence[str]) -> _Operand | None:
+    """The later one of two numbers."""
+    years = [set(_YEAR.findall(text)) for text in parts]
+    if len(years[0]) == len(years[1]) == 1 and years[0] != years[1]:
+        return one if max(years[0]) > max(years[1]) else other
+    first, second = sorted((one, other), key=lambda operand: operand.number.start)
+    if first.sentence != second.sentence:
+        return second
+    for old, new in ((first, second), (second, first)):
+        if _FROM.search(old.text, old.sentence[0], old.number.start):
+            return new
+    return None
+
+
+def _first_place(words: frozenset[str], text: str) -> int:
+    """Where a text has the first of some words, or one of its family; its length if it has none."""
+    heads = {word if len(word) < _ALIKE else word[:_ALIKE] for word in words}
+    places = (match.start() for match in re.finditer(r"\w{3,}", text) if _head(match[0].lower()) in heads)
+    return next(places, len(text))
+
+
+def _head(word: str) -> str:
+    return stem(word)[:_ALIKE]
+
+
+def _thing(number: Number, response: str) -> Thing | None:
+    """What is counted: cars for "60 more cars" and for "twice as many cars"."""
+    if many := _AS_MANY.match(response, number.end):
+        return Thing((many[1],))
+    return thing_behind(number, response) if number.kind is Kind.COUNT else None
+
+
+def _operands(
+    number: Number, thing: Thing | None, document: str, index: NumberIndex, beside: Sequence[Number]
+) -> list[_Operand]:
+    """The numbers of a document that can be worked with, those first that the response states."""
+    found = []
+    ends = {part.start for one in index.numbers if one.form is Form.RANGE for part in one.parts[1:]}
+    for one in index.numbers:
+        if one.form is Form.RANGE or (one.kind is Kind.YEAR and one.start in ends):
+            continue  # "2018/19" is of 2018
+        value = _in_unit(one, number)
+        if value is None or (thing is not None and _counts_others(one, document, thing)):
+            continue
+        unit = (_YEARS, "") if one.kind in (Kind.YEAR, Kind.DATE) else (one.kind, one.dimension or one.unit)
+        sentence = sentence_span(document, one.start, one.end)
+        found.append(_Operand(value, one, document, sentence, _stated_at(beside, one), unit))
+        if len(found) == _MOST_OPERANDS:
+            break
+    return sorted(_with_units(found), key=lambda operand: not operand.is_stated)
+
+
+def _with_units(operands: Sequence[_Operand]) -> Iterator[_Operand]:
+    """Operands of which a bare one has the unit that others of its sentence have: "412 million euros, up from
+    367 million".
+    """
+    units = {one.sentence: one.unit for one in operands if one.unit[0] in (Kind.MONEY, Kind.QUANTITY)}
+    for one in operands:
+        yield one._replace(unit=units.get(one.sentence, _BARE)) if one.unit == _BARE else one
+
+
+def _counts_others(number: Number, text: str, thing: Thing) -> bool:
+    found = thing_behind(number, text)
+    return found is not None and not found.is_like(thing) and not may_be_one(found, thing)
+
+
+def _part(text: str, number: Number, low: int, high: int, joint: re.Pattern[str]) -> tuple[int, int]:
+    """The part of a text that holds a number, between what joins parts."""
+    for match in joint.finditer(text, low, high):
+        if match.end() <= number.start:
+            low = match.end()
+        elif match.start() >= number.end:
+            return low, match.start()
+    return low, high
+
+
+def _keys(text: str) -> frozenset[str]:
+    names = frozenset(word for name in find_names(text) for word in name.tokens)
+    return names | frozenset(_YEAR.findall(text))
+
+
+def _words(text: str) -> frozenset[str]:
+    words = content_words(text) - _STOP
+    return frozenset(stem(word) for word in words if not word.isdigit() or _YEAR.fullmatch(word))
+
+
+def _in_unit(one: Number, number: Number) -> Decimal | None:
+    """A number of a document in the unit of the one that is worked out; None if it is of another kind."""
+    if one.kind in _NEVER and number.kind is not Kind.PERCENTAGE_POINT:
+        return None
+    if is_ratio(number):
+        return None if one.kind in _WHEN or one.dimension == "time" else one.value
+    if number.kind is Kind.DURATION:
+        if number.unit == "year" and one.kind in (Kind.YEAR, Kind.DATE):
+            return one.value if one.value >= _FIRST_YEAR else None
+        if one.kind is Kind.TIME and number.unit in _MINUTES:
+            return round(one.value * _MINUTES[number.unit], 2)
+    if number.kind is Kind.PERCENTAGE_POINT:
+        return one.value if one.kind is Kind.PERCENT else None
+    if number.kind is Kind.COUNT:
+        return None if one.kind in _WHEN else one.value
+    if one.kind is Kind.COUNT:
+        return one.value  # it may have the unit of another one
+    if one.kind is not number.kind:
+        return None
+    if number.dimension and one.dimension == number.dimension:
+        if one.unit == number.unit:
+            return one.value
+        factor, offset = conversion(one.unit, number.unit)
+        return None if offset else EXACT.multiply(one.value, Decimal(factor.numerator) / factor.denominator)
+    return one.value if one.unit == number.unit and one.dimension == number.dimension else None
+
+
+def _stated_at(numbers: Iterable[Number], operand: Number) -> int:
+    """Where a response states a number of a document itself; -1 if it does not."""
+    same = (
+        one.start
+        for one in numbers
+        if one.value == operand.value and (one.unit == operand.unit or one.kind is Kind.COUNT)
+    )
+    return next(same, -1)
+
+
+def _are_shown(one: _Operand, other: _Operand, said: _Said, operands: Sequence[_Operand]) -> bool:
+    """Whether a response shows that it works with two numbers of a document."""
+    if one.is_stated and other.is_stated:
+        return True
+    if one.is_stated or other.is_stated:
+        rest = other if one.is_stated else one
+        return one.sentence == other.sentence or _shares(rest.text, rest.sentence, said)
+    keys = said.keys
+    mine, its = (_keys(operand.part(rest)) & keys for operand, rest in ((one, other), (other, one)))
+    if mine - its and its - mine:
+        return True
+    first, second = sorted((one.sentence, other.sentence))
+    if first != second and one.text[first[1] : second[0]].strip():
+        return False
+    span = (first[0], second[1])
+    clause = _part(one.text, one.number, *span, _CONTRAST)
+    if first == second and clause[0] <= other.number.start < clause[1]:
+        span = clause
+    around = [o for o in operands if span[0] <= o.number.start < span[1] and o.unit == one.unit]
+    return len(around) == 2 and _shares(one.text, span, said)
+
+
+def _shares(text: str, span: tuple[int, int], said: _Said) -> bool:
+    part = text[slice(*span)]
+    return len(_words(part) & said.words) >= _FEWEST_SHARED or not _keys(part).isdisjoint(said.keys)
+
+
+def _ratios(a: Decimal, b: Decimal) -> list[Decimal]:
+    return [EXACT.divide(a, b), EXACT.divide(b, a)] if a and b else []
+
+
+def _is_about(number: Number, value: Decimal) -> bool:
+    """Whether a value that is worked out is the written one."""
+    written = number.value
+    if number.form in (Form.MORE_THAN, Form.AT_LEAST):
+        return written <= value <= written * (1 + _NEAR)
+    if number.form in (Form.LESS_THAN, Form.AT_MOST) or number.is_short:
+        return written * (1 - _NEAR) <= value <= written
+    if number.approximate:
+        return abs(value - written) <= written * _NEAR
+    if is_ratio(number):
+        return abs(value - written) <= written * _CLOSE
+    return value == written
+
+
+def _written(one: _Operand, other: _Operand, sign: str) -> str:
+    pair = sorted((one, other), key=lambda operand: operand.value, reverse=True)
+    first, second = (operand.text[operand.number.start : operand.number.end] for operand in pair)
+    return f"worked out from the documents: {first} {sign} {second}"
