@@ -102,7 +102,7 @@ def test_two_numbers_that_the_response_does_not_point_to_say_nothing() -> None:
             "Der Umsatz stieg 2022 auf 86 Millionen Euro.",
             "Trotz der Krise stieg der Umsatz auf 86 Millionen Euro.",
         ),
-        ("Le club de Metz a reçu 45 000 euros.", "Le club a obtenu 45 000 euros."),
+        ("Le club de Metz a reçu 45 000 euros.", "Le club a obtenu de la ville 45 000 euros."),
         ("El museo abrió en 1998 en Loja.", "Cuando abrió en 1998, el museo estaba en Loja."),
         ("Il traghetto parte alle 8:30 da Ponza.", "Chi prende il traghetto parte da Ponza alle 8:30."),
         ("L'usine de Valmy emploie 430 personnes.", "C'est à Valmy que travaillent les 430 personnes."),

@@ -2,7 +2,7 @@
 
 English ones are common words (`lexicon.is_common`). These are the stop words of `stopwordsiso`, and a few
 that it lacks. Since many are names elsewhere ("Allen", "Will"), the text must be of such a language, too: it
-has none of the smallest English words, and another word of the same list.
+has none of the smallest English words, and another word of the same list that is no English one.
 """
 
 import re
@@ -12,16 +12,17 @@ import stopwordsiso
 
 from reward.claims.names import lexicon
 from reward.claims.names.capitals import Part, begins
+from reward.claims.names.lexicon import is_common
 from reward.claims.text import lowered, words_in
 
 _LANGUAGES = ("da", "de", "es", "fi", "fr", "it", "nl", "no", "pl", "pt", "sv")
-_ENGLISH = frozenset(("the", "of", "and", "is", "was", "were", "has", "had", "with", "for"))
+_ENGLISH = frozenset(("the", "and", "with", "were", "has", "from"))
 _ARTICLES = frozenset(("le", "la", "les", "une", "el", "los", "las", "una", "il", "het", "een"))
 _MORE = lexicon.words("openings")
 _ELIDED = re.compile(  # "L'an", "Dell'uomo"
     r"(?:[cdjlmnst]|qu|un|(?:d|n|s|c)?[aeou]ll)['\u2019](?=[a-zà-ÿ])", re.IGNORECASE
 )
-_NEXT_SMALL = re.compile(r" [^\W\d_A-ZÀ-Þ]{2,}")
+_NEXT_TWO = re.compile(r" ([^\W\d_]{2,}) ([^\W\d_]{2,})")
 
 
 def opens_foreign(text: str, part: Part) -> bool:
@@ -30,15 +31,23 @@ def opens_foreign(text: str, part: Part) -> bool:
         return False
     if _ELIDED.match(text, part.start):
         return True
-    low = part.text.lower()
-    if low in _ARTICLES:
-        return _NEXT_SMALL.match(text, part.end) is not None
-    return any(low in stops and not stops.isdisjoint(_words(text) - {low}) for stops in _stops())
+    low, behind = part.text.lower(), _NEXT_TWO.match(text, part.end)
+    small = behind is not None and all(word.islower() and not is_common(word) for word in behind.groups())
+    if low in _ARTICLES and small:
+        return True
+    return any(low in stops and said - {low} for stops, said in zip(_stops(), _foreign(text), strict=True))
 
 
 @cache
 def _stops() -> tuple[frozenset[str], ...]:
     return tuple(frozenset(stopwordsiso.stopwords(language)) | _MORE for language in _LANGUAGES)
+
+
+@lru_cache(maxsize=64)
+def _foreign(text: str) -> tuple[frozenset[str], ...]:
+    """The stop words of each language that a text has, and that are no English words."""
+    words = frozenset(word for word in _words(text) if not is_common(word))
+    return tuple(words & stops for stops in _stops())
 
 
 @lru_cache(maxsize=64)

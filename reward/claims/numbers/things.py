@@ -12,7 +12,7 @@ answer and its documents `counted_things` and `stated_things` tell it (`reward.j
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -72,6 +72,7 @@ for _place, _line in enumerate(_TABLE["alike"].strip().splitlines()):
         _ALIKE[_word] = _ALIKE.get(_word, frozenset()) | {_place}
 _CLAUSE_END = re.compile(r"[.,;:!?()\n]|\b(?:while|whereas|but|and)\b")
 _CLAUSE = 80  # characters
+_THAT_TIME = re.compile(r"\b(?:that|same) (?:year|month|day|week)\b")  # "joined in 2015 and left that year"
 _AGED = re.compile(r"\baged?:?\s$", re.IGNORECASE)
 _OF_NEXT = re.compile(rf"([^\W\d_]{{2,}}) {_OF}(?= (?:the |its |all )?([^\W\d_]{{2,}})?)", re.IGNORECASE)
 _LAST = re.compile(r"([a-z]{2,})[^\w]*$")
@@ -211,7 +212,7 @@ def may_be_one(one: Thing, other: Thing) -> bool:
     return not lines[0].isdisjoint(lines[1]) or not _WIDE.isdisjoint((*one.words, *other.words))
 
 
-def is_of_opposite(number: Number, response: str, places: Iterable[tuple[Number, str]]) -> bool:
+def is_of_opposite(number: Number, response: str, places: Sequence[tuple[Number, str]]) -> bool:
     """Whether a number is "the oldest victim's" or of whom a firm hired, and equal ones of texts are not.
 
     Args:
@@ -226,6 +227,8 @@ def is_of_opposite(number: Number, response: str, places: Iterable[tuple[Number,
         if said.isdisjoint(others)
     ]
     beside = [_extremes_beside(*place) for place in places] if rows else []
+    if number.is_calendar and any(_THAT_TIME.search(text) for _, text in places):
+        return False
     return bool(beside) and all(
         any(there.isdisjoint(own) and not there.isdisjoint(others) for own, others in rows)
         for there in beside
