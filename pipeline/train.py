@@ -40,9 +40,16 @@ from pipeline.training.held_out import best_look, recorded_looks
 
 
 def train(
-    recipe: str, *, run_dir: Path | None = None, overrides: list[str] | None = None, dry_run: bool = False
+    recipe: str,
+    *,
+    run_dir: Path | None = None,
+    overrides: list[str] | None = None,
+    dry_run: bool = False,
+    is_part: bool = False,
 ) -> int:
     """Runs or resumes a training run and shows its progress; returns the exit code.
+
+    At its end it prints what was made, if it is no part of a longer command.
 
     Raises:
         ValueError, FileNotFoundError: a recipe, row file or run folder that cannot be used.
@@ -74,7 +81,21 @@ def train(
         with terminable(), kept_status(folder):
             note_surroundings(folder)
             _train_to_the_end(state, folder, lock)
+        if not is_part:
+            print(_end(state, run_dir or Path("runs") / settings.name), flush=True)
     return 0
+
+
+def _end(state: RunState, folder: Path) -> str:
+    """What a finished run has made, and what to do with it."""
+    result = json.loads((folder / RESULT_FILE).read_text())
+    best = result.get("best")
+    of_step = f", of step {best['step']}: the best on held-out rows, {best['score']:.3g}" if best else ""
+    return (
+        f"model: {folder / result['model']}{of_step}\n"
+        f"record: run {state.mlflow_run_id} of {state.tracking_uri}\n"
+        f"next: march inspect {folder}"
+    )
 
 
 def _train_to_the_end(state: RunState, folder: Path, lock: IO[str]) -> None:
@@ -109,14 +130,14 @@ def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:
     path = folder / RUN_FILE
     if path.is_file():
         return _go_on(RunState.model_validate_json(path.read_text()), path, recipe, asked)
-    from pipeline.record.tracking import start_mlflow_run
+    from pipeline.record.tracking import start_mlflow_run, tracking_address
 
     rows, num_rows = rows_file(recipe, folder), planned_rows(recipe)
     if recipe.data.is_made:
         num_rows = write_made(recipe, rows.parent, num_rows)
     num_steps(recipe, num_rows)
     write_held_out(recipe, folder, rows)
-    uri = recipe.tracking.uri or f"sqlite:///{folder.parent / 'mlflow.db'}"
+    uri = tracking_address(recipe.tracking.uri, folder)
     run_id = start_mlflow_run(
         tracking_uri=uri,
         artifact_root=folder.parent / "mlartifacts",

@@ -45,7 +45,7 @@ def train(attempt: Attempt) -> StageResult:
     run_dir = attempt.folder / RUN
     before = num_tokens(read_steps(run_dir))
     with _progress(attempt, run_dir, before):
-        run_training(attempt.recipe_name, run_dir=run_dir, overrides=said)
+        run_training(attempt.recipe_name, run_dir=run_dir, overrides=said, is_part=True)
     model = run_dir / "model"
     weights = attempt.publish(model, kind=MODEL)
     record = attempt.publish(_record(run_dir, attempt.folder / "record", parent), kind=RUN)

@@ -76,7 +76,8 @@ def run_demo(
     with _timed(run_dir, "before"):
         before = measure(loaded.model_path, BEFORE_FILE)
     with _timed(run_dir, "training"):
-        train(recipe, run_dir=run_dir, overrides=given)  # says so if an earlier call finished it
+        # It says so if an earlier call finished it.
+        train(recipe, run_dir=run_dir, overrides=given, is_part=True)
     with _timed(run_dir, "after"):
         after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
     summary = _summarise(recipe, loaded, run_dir, before, after, own)

@@ -19,6 +19,7 @@ from pydantic import Field
 from pipeline.atomic import write_atomically
 from pipeline.record.rollout_files import drop_rollouts_after, rollouts_file, write_rollouts
 from pipeline.record.rollout_rows import TrainedAnswer, rollout_rows
+from pipeline.redaction import refuse_password
 from pipeline.settings.tree import flatten
 from reward.config import Settings
 
@@ -26,6 +27,7 @@ RUN_FILE, STEPS_FILE, SENT_FILE = "run.json", "steps.jsonl", "mlflow.json"
 TIMESTAMP = "timestamp"  # of a line of `steps.jsonl`, in milliseconds; no figure
 LINEAGE_RUN_TAG, LINEAGE_PAGE = "march.lineage_uri", "lineage.html"
 KEPT = "rollouts/kept"  # how many answers of a step are on disk
+_VARIABLE = "MLFLOW_TRACKING_URI"
 _MOUNTS = Path("/proc/self/mounts")
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "beegfs", "afs", "fuse.glusterfs", "fuse.sshfs")
 
@@ -105,6 +107,19 @@ def reached(tracking_uri: str, what: str, *, fix: str) -> Iterator[Any]:
         raise ValueError(f"{tracking_uri}: {what}: {problem:.200}; {fix}") from error
 
 
+def tracking_address(given: str | None, folder: Path) -> str:
+    """Where a run is recorded: the recipe's `tracking.uri`, MLFLOW_TRACKING_URI, or a file beside the run.
+
+    Raises:
+        ValueError: the variable holds a password.
+    """
+    if given:
+        return given
+    variable = os.environ.get(_VARIABLE)
+    refuse_password(_VARIABLE, variable)
+    return variable or f"sqlite:///{folder.parent / 'mlflow.db'}"
+
+
 def start_mlflow_run(
     *, tracking_uri: str, artifact_root: Path, experiment: str, name: str, params: dict[str, Any]
 ) -> str:
@@ -119,7 +134,8 @@ def start_mlflow_run(
 
     refuse_shared_sqlite(tracking_uri)
     location = artifact_root.resolve().as_uri() if tracking_uri.startswith("sqlite:") else None
-    with reached(tracking_uri, "no run was started", fix="start its server or fix tracking.uri") as client:
+    fix = f"start its server, or fix tracking.uri or {_VARIABLE}"
+    with reached(tracking_uri, "no run was started", fix=fix) as client:
         found = client.get_experiment_by_name(experiment)
         experiment_id = (
             found.experiment_id if found else client.create_experiment(experiment, artifact_location=location)

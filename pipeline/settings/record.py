@@ -28,7 +28,7 @@ class RolloutFileSettings(Settings):
 
 class TrackingSettings(Settings):
     uri: str | None = Field(
-        default=None, description="Tracking server; a local SQLite store beside the runs by default."
+        default=None, description="MLflow; MLFLOW_TRACKING_URI, else a SQLite file beside the runs."
     )
     experiment: str = "march"
     rollouts: RolloutFileSettings = RolloutFileSettings()

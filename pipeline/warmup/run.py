@@ -32,7 +32,13 @@ from pipeline.models.cache import require_model
 from pipeline.ports import hold_port
 from pipeline.record.mlflow_sender import kept_status
 from pipeline.record.run import RESULT_FILE, TrainingFailedError
-from pipeline.record.tracking import RUN_FILE, drop_steps_after, read_steps, start_mlflow_run
+from pipeline.record.tracking import (
+    RUN_FILE,
+    drop_steps_after,
+    read_steps,
+    start_mlflow_run,
+    tracking_address,
+)
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE, Prepared, prepare
 from reward.config import Settings
@@ -123,7 +129,7 @@ def _known(folder: Path) -> WarmupState | None:
 
 
 def _open_run(recipe: Recipe, prepared: Prepared, folder: Path) -> WarmupState:
-    uri = recipe.tracking.uri or f"sqlite:///{folder.parent / 'mlflow.db'}"
+    uri = tracking_address(recipe.tracking.uri, folder)
     params = recipe.model_dump(mode="json", include={"name", "model", "seed", "warmup", "data"})
     run_id = start_mlflow_run(
         tracking_uri=uri,
