@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 JOBS ?= 2
+OTHERS ?= 2
 FAST_JOBS ?= 3
 DOCKER ?= docker
 TARGET ?= audit orchestrator train-cpu train-gpu
@@ -14,7 +15,7 @@ PYTEST := $(BIN)/pytest --dist loadfile
 # Trainings take about 8 GiB each and leave cores idle now and then, so the others run beside them and are shown after them.
 define trainings_and_others
 	@others=$$(mktemp); trap 'kill $$! 2>/dev/null; rm -f $$others' EXIT; trap 'exit 130' INT TERM; \
-	$(PYTEST) -n 1 -m "($(1)) and not training" >$$others 2>&1 & \
+	$(PYTEST) -n $(OTHERS) -m "($(1)) and not training" >$$others 2>&1 & \
 	$(PYTEST) -n $(JOBS) --no-loadscope-reorder -m "($(1)) and training"; trained=$$?; \
 	wait $$!; other=$$?; cat $$others; exit $$((trained + other))
 endef
