@@ -25,7 +25,7 @@ from orchestration.retrain.records import (
     stage_key,
 )
 from orchestration.retrain.stage import ChangedInputsError, demand_same_inputs
-from orchestration.retrain.view import outcome_line
+from orchestration.retrain.view import begin_line, outcome_line
 from pipeline.settings.recipe import load_recipe
 from tests.retrainings import rig
 from tests.test_retrain_job import write_job
@@ -43,6 +43,14 @@ def test_a_roll_back_since_is_said(tmp_path: Path) -> None:
     assert outcome_line(found, None, State(champion=chosen("7"))).endswith("version 7 is the champion")
     line = outcome_line(found, None, State(champion=chosen("6")))
     assert line.endswith("version 7 was promoted; version 6 is the champion now")
+
+
+def test_the_first_line_says_why_and_from_what(tmp_path: Path) -> None:
+    found = retrain(rig(tmp_path).place, cause="new rows")
+    assert begin_line(found) == f"{found.job}: new rows; starts from {found.parent.uri}"
+    champion = found.parent.model_copy(update={"version": "3"})
+    again = found.model_copy(update={"parent": champion, "cause": ""})
+    assert begin_line(again) == f"{found.job}: by hand; starts from {found.model} version 3"
 
 
 def test_a_champion_is_known_by_its_weights_and_not_by_its_number() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -255,7 +256,8 @@ def timer(site: Site, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """`march schedule`, whose commands are scripted; killed in the end."""
     env = environment(SCRIPTED_FOLDER=str(site.folder), PYTHONPATH=os.getcwd())
     command = [*SCRIPTED_MARCH, "schedule", str(site.job), "--every", "1", "--port", str(port)]
-    process = subprocess.Popen(command, env=env)
+    with (site.folder / "schedule.log").open("w") as log:
+        process = subprocess.Popen(command, env=env, stderr=log)
     try:
         yield process
     finally:
@@ -290,5 +292,11 @@ def test_the_timer_runs_the_command_shows_its_figures_and_stops_it_in_order(site
         wait_until(lambda: len(site.stages) > num, "no stage began", 300)
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0
+    log = (site.folder / "schedule.log").read_text().splitlines()
+    assert log[0].endswith(f" looks at shop every 1 s; 127.0.0.1:{port}/metrics")
+    assert sum(line.startswith("shop: ") and "; starts from " in line for line in log) == 2
+    said = [line for line in log if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d shop: ", line)]
+    assert any("is the champion" in line for line in said), log
+    assert len(said) < 6, "looks that find nothing new are silent"
     left = Ledger(f"sqlite:///{site.folder}/mlflow.db").retrainings("shop")[0]
     assert (left.state, left.reason) == ("stopped", "interrupted")

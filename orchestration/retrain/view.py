@@ -32,10 +32,14 @@ class Watch:
 
     def __init__(self, running: Status, budget: BudgetSettings) -> None:
         self._running, self._budget = running, budget
+        self._has_begun = False
         self._said: dict[Stage, tuple[StageState, int]] = {}
         self._first, self._since = StageProgress(), time.monotonic()
 
     def show(self, retraining: Retraining, progress: StageProgress | None = None) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._print(begin_line(retraining))
         for one in retraining.stages:
             if self._said.get(one.stage, (StageState.WAITING, 0)) != (one.state, one.attempts):
                 self._said[one.stage] = (one.state, one.attempts)
@@ -64,6 +68,13 @@ class Watch:
             if progress.total > progress.done:
                 parts.append(f"{(progress.total - progress.done) * seconds / num:,.0f} s left")
         return "  ".join(filter(None, [*parts, progress.note]))
+
+
+def begin_line(retraining: Retraining) -> str:
+    """Which job, why, and from which weights: a champion that has changed makes it another retraining."""
+    parent = retraining.parent
+    start = f"{retraining.model} version {parent.version}" if parent.version else parent.uri
+    return f"{retraining.job}: {retraining.cause or 'by hand'}; starts from {start}"
 
 
 def stages_table(retraining: Retraining, budget: BudgetSettings, *, title: str = "", note: str = "") -> Table:

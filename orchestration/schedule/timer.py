@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from prometheus_client import Counter, Gauge, start_http_server
@@ -38,6 +39,7 @@ def take_turns(job: str, every_s: float, stop: threading.Event) -> None:
     label, command = label_of(job), [*_MARCH, "retrain", job, "--if-due", "--json"]
     for result in ("ended", "failed"):
         ENDED.labels(label, result)  # shown as 0, so that the first one is a rise
+    said = ""
     while not stop.is_set():
         printed: str | None = None
         began = time.monotonic()
@@ -50,7 +52,10 @@ def take_turns(job: str, every_s: float, stop: threading.Event) -> None:
                 if stop.is_set():
                     process.terminate()
                     printed, _ = process.communicate()
-        note(label, printed)
+        line = note(label, printed)
+        if line != said:  # most looks find nothing new
+            say(f"{label}: {line}")
+            said = line
         RUNNING.labels(label).set(False)
         stop.wait(began + every_s - time.monotonic())
 
@@ -63,13 +68,21 @@ def label_of(job: str) -> str:
         return Path(job).stem
 
 
-def note(job: str, printed: str) -> None:
-    """Takes figures from the last line that a command has printed; one that was killed has printed none."""
+def say(line: str) -> None:
+    """A line for whoever reads the log."""
+    print(f"{datetime.now():%Y-%m-%d %H:%M:%S} {line}", file=sys.stderr, flush=True)
+
+
+def note(job: str, printed: str) -> str:
+    """Takes figures from the last line that a command has printed, and returns what it says.
+
+    One that was killed has printed none.
+    """
     try:
         report = Report.model_validate_json(printed.strip().rpartition("\n")[2])
     except ValidationError:
         FAILURES.labels(job).set(1)
-        return
+        return "ended without a report; its own lines are above"
     failures = report.look.num_failures if report.look else 0
     failed = report.code != 0 and not report.ending.is_well
     FAILURES.labels(job).set(0 if report.retraining else max(failures, failed))
@@ -84,6 +97,7 @@ def note(job: str, printed: str) -> None:
             RATE.labels(job).set(one.drift.rate)
         if one.drift is not None and one.drift.low is not None:
             LOW.labels(job).set(one.drift.low)
+    return report.line
 
 
 def serve(jobs: Sequence[str], *, every_s: float, host: str, port: int) -> None:
@@ -91,7 +105,8 @@ def serve(jobs: Sequence[str], *, every_s: float, host: str, port: int) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    start_http_server(port, host)
+    server, _ = start_http_server(port, host)
+    say(f"looks at {', '.join(map(label_of, jobs))} every {every_s:g} s; {host}:{server.server_port}/metrics")
     turns = [threading.Thread(target=take_turns, args=(job, every_s, stop)) for job in jobs]
     for one in turns:
         one.start()
