@@ -118,6 +118,12 @@ def test_a_row_without_a_known_answer_is_refused_by_its_line(tmp_path: Path) -> 
             make_benchmark("jsonl").read_items(rows_file(tmp_path, [*ROWS, broken]))
 
 
+def test_a_row_without_documents_is_refused_by_its_line(tmp_path: Path) -> None:
+    rows = [*ROWS, {"id": "x", "query": "How many?", "documents": [], "unanswerable": True}]
+    with pytest.raises(ValueError, match=r"rows\.jsonl:4: row 'x': documents: is empty; give one at least"):
+        make_benchmark("jsonl").read_items(rows_file(tmp_path, rows))
+
+
 @pytest.mark.parametrize(
     ("reply", "label", "measured"),
     [

@@ -48,8 +48,10 @@ def test_the_first_of_several_is_named(before: RowsBefore) -> None:
 
 
 def test_equal_content_and_one_id_for_two_contents(before: RowsBefore) -> None:
-    assert before.add("a", "musique", b"1") is None
+    assert before.add("a", "musique", b"1", "a.jsonl:1") is None
     assert before.add("a", "musique", b"1") == Match(id="a", dataset="musique", similarity=1.0)
     assert before.add("b", "tatqa", b"1") == Match(id="a", dataset="musique", similarity=1.0)
-    with pytest.raises(ValueError, match="id: 'a' belongs to two different queries"):
-        before.add("a", "musique", b"2")
+    with pytest.raises(
+        ValueError, match=r"^a\.jsonl:1, b\.jsonl:7: id: 'a' belongs to two different queries"
+    ):
+        before.add("a", "musique", b"2", "b.jsonl:7")

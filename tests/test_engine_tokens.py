@@ -122,6 +122,8 @@ def test_a_completion_gets_what_the_prompt_leaves_or_the_prompt_is_refused(
 def test_a_missing_model_or_template_is_one_clear_line(tokenizer_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"sampler\.model: '/no/such' is not a folder"):
         make_sampler(LocalSamplerConfig(model="/no/such"))
+    with pytest.raises(ValueError, match=r"tokenizer: 'nope' is not a folder; .* model's name, OWNER/NAME"):
+        load_tokenizer("nope", field="tokenizer")
     for file in tokenizer_folder.iterdir():
         if file.name != "chat_template.jinja":
             (tmp_path / file.name).write_bytes(file.read_bytes())

@@ -267,7 +267,7 @@ def test_a_file_cut_short_leaves_nothing_behind(tmp_path: Path) -> None:
     path.write_bytes(SLICES["musique"].read_bytes()[:-500])
     with pytest.raises(ValueError, match=r"rows\.jsonl:8: not JSON"):
         run_job(job(tmp_path / "out", ("musique", path), num_workers=2))
-    assert contents(tmp_path / "out") == {}
+    assert not (tmp_path / "out").exists()
 
 
 def test_all_rows_in_an_evaluation_set_is_an_error_that_says_so(tmp_path: Path) -> None:
@@ -284,6 +284,90 @@ def test_rows_without_documents_are_counted(tmp_path: Path) -> None:
     manifest = run_job(job(tmp_path / "out", ("bioasq", path)))
     assert (manifest.num_no_documents, manifest.num_rows) == (1, 4)
     assert [(one.id, one.reason) for one in removals(tmp_path / "out")] == [("g2", Reason.NO_DOCUMENTS)]
+
+
+def test_your_own_rows_without_a_text_are_left_out(tmp_path: Path) -> None:
+    rows = [row("a", "Who?"), row("b", "Who?", "", " \n"), row("c", "Who?", "", "Ann came.")]
+    manifest = run_job(job(tmp_path / "out", plain(tmp_path / "rows.jsonl", *rows)))
+    assert (manifest.num_no_documents, manifest.num_rows) == (2, 1)
+    assert [one.id for one in removals(tmp_path / "out")] == ["a", "b"]
+
+
+def test_several_bad_rows_are_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    twice = [{"id": "d", "text": "x"}] * 2
+    bad = [
+        {"id": "1", "documents": ["x"]},
+        row("2", "Who?") | {"documents": "x"},
+        row("3", "Who?") | {"documents": [5]},
+        row("4", "Who?") | {"documents": twice},
+        *(row(str(i), "") for i in range(5, 12)),
+    ]
+    _, path = plain(tmp_path / "rows.jsonl", *bad, row("good", "Who?", "Ann came."))
+    error = refused(capsys, "prepare", "jsonl", "--input", path, "--out", tmp_path / "new" / "out")
+    for number, says in enumerate(
+        (
+            "query: missing; add it; ",
+            "documents: is no list (found 'x'); fix the row or remove it; ",
+            "documents.0: is neither a text nor an object with id and text (found 5); ",
+            "row '4': documents: id 'd' is used twice",
+            "query: String should have at least 1 character",
+        ),
+        start=1,
+    ):
+        assert f"{path}:{number}: {says}" in error
+    assert error.endswith("; bad rows beside these: 6\n") and error.count("rows.jsonl:") == 5
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_a_failed_preparation_finds_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(ValueError, match="query: missing"):
+        run_job(job(tmp_path / "out", plain(tmp_path / "rows.jsonl", {"id": "1", "documents": ["x"]})))
+    assert contents(tmp_path / "out") == {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("unanswerabel", "unanswerable"), ("anwsers", "answers"), ("querry", "query")]
+)
+def test_a_misspelt_key_is_named_with_the_right_one(wrong: str, right: str, tmp_path: Path) -> None:
+    misspelt = {"id": "1", "query": "Who?", "documents": ["x"], "unanswerable": True, "answers": []}
+    misspelt[wrong] = misspelt.pop(right)
+    given = job(tmp_path / "out", plain(tmp_path / "rows.jsonl", row("0", "Who?", "Ann came."), misspelt))
+    with pytest.raises(ValueError, match=rf"rows\.jsonl:2: {wrong}: is no key of a row, but {right} is; fix"):
+        run_job(given)
+
+
+def test_keys_that_are_not_used_are_counted_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        row("a", "Who?", "Ann came.") | {"topic": "x", "uid": "like id, which is there"},
+        row("b", "Who?") | {"topic": "x", "so|urce\n\x1b": 1},
+    ]
+    _, path = plain(tmp_path / "rows.jsonl", *rows)
+    assert march("prepare", "jsonl", "--input", path, "--out", tmp_path / "out") == 0
+    assert "\n3 keys of rows are not used: so|urce \ufffd, topic, uid\n" in capsys.readouterr().out
+    card = (tmp_path / "out" / "data_card.md").read_text()
+    assert "| Plain JSONL | topic | 2 |\n| Plain JSONL | uid | 1 |" in card
+    assert "| Plain JSONL | so\\|urce \ufffd | 1 |" in card
+
+
+def test_one_id_of_two_queries_is_named_with_its_lines(tmp_path: Path) -> None:
+    inputs = [
+        plain(tmp_path / f"{name}.jsonl", row("0", "Why?", "So."), row("1", name, "Ann came."))
+        for name in "ab"
+    ]
+    with pytest.raises(ValueError, match=r"a\.jsonl:2, .*b\.jsonl:2: id: '1' belongs to two "):
+        run_job(job(tmp_path / "out", *inputs))
+
+
+def test_only_what_was_taken_away_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, path = plain(tmp_path / "rows.jsonl", row("a", "Who?", "50 came.") | {"unanswerable": True})
+    assert march("prepare", "jsonl", "--input", path, "--out", tmp_path / "1") == 0
+    assert "\n1 of them are known to be unanswerable\n" in capsys.readouterr().out
+    command = ("prepare", "musique", "--input", SLICES["musique"], "--unanswerable", "1")
+    assert march(*command, "--out", tmp_path / "2") == 0
+    assert "8 of them are known to be unanswerable: what answers was taken away\n" in capsys.readouterr().out
 
 
 def test_a_missing_library_is_named_with_its_extra() -> None:

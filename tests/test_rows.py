@@ -70,7 +70,10 @@ def test_layouts_of_a_file(raw: str, tmp_path: Path) -> None:
         (json.dumps(ROW | {"response": 5}), "response: Input should be a valid string (found 5)"),
         (json.dumps(ROW | {"id": ""}), "id: "),
         (json.dumps(ROW | {"id": None}), "id: "),
-        (json.dumps(ROW | {"documents": [5]}), "documents.0: "),
+        (
+            json.dumps(ROW | {"documents": [5]}),
+            "documents.0: is neither a text nor an object with id and ",
+        ),
         (json.dumps(ROW | {"documents": "It costs 5 euros."}), "documents: "),
         (json.dumps(ROW | {"human_spans": [{"start": -1, "end": 2}]}), "human_spans.0.start: "),
         (json.dumps(ROW | {"documents": [{"id": "d1"}]}), "documents.0.text: missing; add it"),

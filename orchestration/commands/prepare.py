@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pipeline.data.work import Input, PrepareJob
 
 _SMALL_BYTES = 4_000_000
+_MAX_KEYS = 10  # that are named
 _files = partial(typer.Option, rich_help_panel="Where rows come from")
 _left_out = partial(typer.Option, rich_help_panel="What is left out")
 _drawn = partial(typer.Option, rich_help_panel="What is drawn")
@@ -203,7 +204,12 @@ def _closing_line(manifest: Manifest, out: Path) -> str:
         f"left out: {left_out or 'nothing'}"
     )
     if num := sum(one.num_unanswerable for one in manifest.statistics):
-        line += f"\n{num:,} of them are known to be unanswerable: what answers was taken away"
+        why = ": what answers was taken away" if manifest.choices.unanswerable else ""
+        line += f"\n{num:,} of them are known to be unanswerable{why}"
+    if unused := sorted({key for one in manifest.statistics for key in one.unused_keys}):
+        shown = ", ".join(unused[:_MAX_KEYS]) + (", ..." if len(unused) > _MAX_KEYS else "")
+        verb = "keys of rows are" if len(unused) > 1 else "key of rows is"
+        line += f"\n{len(unused):,} {verb} not used: {shown}"
     if manifest.num_overlap_document:
         line += (
             f"\n{manifest.num_overlap_document:,} rows have documents of evaluation sets; the card shows how "

@@ -45,6 +45,11 @@ def render_card(manifest: Manifest) -> str:
         rows += [_papers(statistics.source)] if statistics.source in PAPER else []
     removed = [(reason.replace("_", " "), f"{num:,}") for reason, num in manifest.removed.items()]
     made_of = [(SOURCES[file.source].title, file.name, file.licence, file.sha256) for file in manifest.inputs]
+    unused = [
+        (SOURCES[one.source].title, key, f"{num:,}")
+        for one in manifest.statistics
+        for key, num in one.unused_keys.items()
+    ]
     apart = [
         (one.dataset, *(f"{getattr(one, f'num_{kind.lower()}'):,}" for kind in _EVALUATION_HEADINGS[1:]))
         for one in manifest.evaluation_sets
@@ -59,6 +64,7 @@ def render_card(manifest: Manifest) -> str:
     lines = ["# Data card", "", read, "", *_table(_HEADINGS, rows), "", _PAPER_NOTE]
     lines += _section("Left out", ("Why", "Rows"), removed)
     lines += ["", f"Each with its reason and match in `{REMOVED_FILE}`."]
+    lines += _section("Keys that are not used", ("Source", "Key", "Rows"), unused)
     lines += _section("Made of", ("Source", "File", "Licence", "SHA-256"), made_of)
     lines += _section("Kept apart from", _EVALUATION_HEADINGS, apart)
     shown = [(name, str(value)) for name, value in settings.items()]

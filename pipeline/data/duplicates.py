@@ -177,20 +177,22 @@ class RowsBefore:
     """The rows of a preparation so far."""
 
     def __init__(self) -> None:
-        self._contents: dict[str, bytes] = {}  # by the row's id
+        self._contents: dict[str, tuple[bytes, str]] = {}  # and the place, by the row's id
         self._first: dict[bytes, tuple[str, str]] = {}  # id and source of the first row with a content
         # By question: ids and sources of its rows, and their signatures one after the other.
         self._kept: defaultdict[bytes, tuple[list[tuple[str, str]], bytearray]]
         self._kept = defaultdict(lambda: ([], bytearray()))
 
-    def add(self, row_id: str, source: str, content: bytes) -> Match | None:
+    def add(self, row_id: str, source: str, content: bytes, place: str = "") -> Match | None:
         """Notes a row; the row that came before with the same content, if one does.
 
         Raises:
             ValueError: the id came before with another content.
         """
-        if self._contents.setdefault(row_id, content) != content:
-            raise ValueError(f"id: {row_id!r} belongs to two different queries; give each its own")
+        known, where = self._contents.setdefault(row_id, (content, place))
+        if known != content:
+            places = f"{where}, {place}: " if place else ""
+            raise ValueError(f"{places}id: {row_id!r} belongs to two different queries; give each its own")
         if content in self._first:
             return _match(self._first[content])
         self._first[content] = (row_id, source)

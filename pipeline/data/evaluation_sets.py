@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.data.duplicates import Match, Reason, TextIndex, digest, fingerprint
 from pipeline.data.evaluation_rows import FactsRow, FaithBenchRow, PairRow
+from pipeline.data.plain import PlainRow
 from pipeline.data.ragtruth import RagTruthRow
 from pipeline.data.rows import SourceRow, parse_row
 from pipeline.data.sources import SOURCES
@@ -53,15 +53,19 @@ def evaluation_queries(path: Path) -> Iterator[RagQuery]:
 
 
 def _model_of(path: Path) -> type[SourceRow]:
+    problem = "there is none"
     for model in _MODELS:
         first = next(raw_rows(path, model.list_key), None)
-        with suppress(ValueError):
-            if first is not None:
-                parse_row(first, model)
-                return model
+        if first is None:
+            continue
+        try:
+            parse_row(first, model)
+            return model
+        except ValueError as error:
+            problem = str(error) if model is PlainRow else problem
     raise ValueError(
         f"{path}: its first row is in no layout that is known; give the published file, or rows like "
-        '{"id": ..., "query": ..., "documents": [...]}'
+        f'{{"id": ..., "query": ..., "documents": [...]}} (as such: {problem})'
     )
 
 

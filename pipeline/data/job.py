@@ -26,11 +26,12 @@ from pipeline.data.sources import require_terms
 from pipeline.data.values import RawRow
 from pipeline.data.work import Batch, Choices, Input, PrepareJob, RowWork, WorkedRow
 from reward.offline.files import file_sha256
-from reward.offline.rows import require_file
+from reward.offline.rows import BadRowError, require_file
 from reward.roles.prompts import load_prompts
 
 _BATCH_ROWS = 32
 _AHEAD = 3  # batches a process that wait or are done
+_MAX_NAMED = 5  # bad rows
 
 Advance = Callable[[int, int], None]  # characters read, rows read
 
@@ -40,7 +41,7 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
 
     Raises:
         FileNotFoundError: an input or an evaluation set is not there.
-        ValueError: a licence is not accepted, a row is not of its format, an id stands for two queries, no
+        ValueError: a licence is not accepted, rows are not of their format, an id stands for two queries, no
             row is left, or a setting cannot be.
     """
     require_terms([given.source for given in job.inputs], job.choices.accepted_licences)
@@ -58,15 +59,34 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
     )
     prompt_digest = load_prompts(job.prompts).digest
     overlaps = OverlapIndex(job.evaluation_sets) if job.evaluation_sets else None
-    load = functools.partial(RowWork, job, _distractors(job))
-    return write_worked(
-        _worked(job, load, advance),
-        job,
-        source=", ".join(sources),
-        prompt_digest=prompt_digest,
-        inputs=inputs,
-        overlaps=overlaps,
-    )
+    try:
+        load = functools.partial(RowWork, job, _distractors(job))
+        return write_worked(
+            _worked(job, load, advance),
+            job,
+            source=", ".join(sources),
+            prompt_digest=prompt_digest,
+            inputs=inputs,
+            overlaps=overlaps,
+        )
+    except BadRowError:
+        raise ValueError(_bad_rows(job)) from None
+
+
+def _bad_rows(job: PrepareJob) -> str:
+    """What is wrong with the first bad rows, and how many more there are; all are read again for it."""
+    named: list[str] = []
+    num_more = 0
+    for given in job.inputs:
+        for raw in _chosen(given, job.choices):
+            try:
+                parse_row(raw, given.source.model).queries(raw.place)
+            except BadRowError as error:
+                if len(named) < _MAX_NAMED:
+                    named.append(str(error))
+                else:
+                    num_more += 1
+    return "; ".join(named) + (f"; bad rows beside these: {num_more:,}" if num_more else "")
 
 
 def _distractors(job: PrepareJob) -> Distractors | None:

@@ -14,7 +14,8 @@ of processes.
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -136,8 +137,7 @@ def write_worked(
     Raises:
         ValueError: one id belongs to two different queries, or no row is left.
     """
-    job.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".preparing-", dir=job.out) as name:
+    with _made(job.out), tempfile.TemporaryDirectory(prefix=".preparing-", dir=job.out) as name:
         folder = Path(name)
         statistics = _sift(worked, job.choices, overlaps, folder)
         manifest = Manifest(
@@ -162,6 +162,20 @@ def write_worked(
             os.replace(folder / name, job.out / name)
     write_atomically(job.out / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
     return manifest
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Makes a folder and its parents if needed; where the work fails, those that are empty go again."""
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # somebody else has written there
+            for one in new:
+                one.rmdir()
+        raise
 
 
 def read_manifest(folder: Path | None) -> Manifest | None:
@@ -236,7 +250,7 @@ def _verdict(
     """Why a row is left out, if it is, and what it is too much like."""
     if row.removed is Reason.NO_DOCUMENTS:
         return row.removed, None
-    first = before.add(row.id, row.source, row.content)
+    first = before.add(row.id, row.source, row.content, row.place)
     if first is not None:
         return Reason.DUPLICATE, first
     if row.removed is None and near_duplicates is not None:

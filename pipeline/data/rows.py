@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from pipeline.data.values import RawRow, raw_rows
-from reward.offline.rows import InputRecord, RowId, explain, make_query
+from reward.offline.rows import BadRowError, InputRecord, RowId, explain, make_query
 from reward.types import Document, RagQuery
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -81,8 +81,8 @@ class MultiHopRow(QuestionRow):
 
 
 def parse_row(raw: RawRow, model: type[_M]) -> _M:
-    """Checks one row; raises `ValueError` with file, line, field, value and fix when it is no such record."""
+    """Checks one row; raises `BadRowError` with file, line, field, value and fix when it is none."""
     try:
         return model.model_validate_json(raw.text)
     except ValidationError as error:
-        raise ValueError(f"{raw.place}: {explain(error)}") from error
+        raise BadRowError(f"{raw.place}: {explain(error)}") from error

@@ -38,13 +38,16 @@ class SourceStatistics(Record):
 
     source: str
     num_rows: int
-    num_unanswerable: int = Field(default=0, description="Rows whose answering documents were taken away.")
+    num_unanswerable: int = Field(default=0, description="Rows that their documents do not answer.")
     query_words: Spread
     num_documents: Spread = Field(description="A query.")
     document_words: Spread = Field(description="All documents of a query together.")
     document_chars: Spread = Field(description="The same in characters.")
     prompt_tokens: Spread | None = Field(default=None, description="Of the Solver's prompt, if counted.")
     irrelevant_ratio: float | None = Field(default=None, description="Irrelevant by all documents, if known.")
+    unused_keys: dict[str, int] = Field(
+        default_factory=dict, description="Keys that are not read, to rows that have them; removed ones, too."
+    )
     shared_documents: dict[int, int] = Field(
         default_factory=dict,
         description="Documents that evaluation sets have, too, to rows of the source, removed ones included.",
@@ -78,12 +81,14 @@ class RunningStatistics:
         self._lengths: dict[str, Counter[int]] = {name: Counter() for name in _LENGTHS}
         self._num_irrelevant = self._num_told = self._num_unanswerable = 0
         self._shared: Counter[int] = Counter()
+        self._unused_keys: Counter[str] = Counter()
         self.tokens: Counter[int] = Counter()  # of prompts, if they are counted
         self.removed: Counter[Reason] = Counter()
 
     def add(self, row: WorkedRow, reason: Reason | None, *, num_shared: int) -> None:
         """Counts a row, and why it is left out if it is; the documents of evaluation sets in any case."""
         self._shared[num_shared] += 1
+        self._unused_keys.update(row.unused_keys)
         if reason is not None:
             self.removed[reason] += 1
             return
@@ -104,5 +109,6 @@ class RunningStatistics:
             **{name: Spread.of(lengths) for name, lengths in self._lengths.items()},
             prompt_tokens=Spread.of(self.tokens) if self.tokens else None,
             irrelevant_ratio=self._num_irrelevant / self._num_told if self._num_told else None,
+            unused_keys=dict(sorted(self._unused_keys.items())),
             shared_documents=dict(sorted(self._shared.items())),
         )

@@ -20,6 +20,7 @@ from pipeline.data.duplicates import Reason, fingerprint
 from pipeline.data.rows import MultiHopRow, parse_row
 from pipeline.data.sources import SOURCES, Source
 from pipeline.data.values import RawRow
+from reward.offline.excerpt import printable
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers.token_ids import load_tokenizer, prompt_token_ids
 from reward.types import RagQuery, Record
@@ -98,8 +99,9 @@ class WorkedRow:
     id: str
     content: bytes = b""  # digest of what the Solver sees
     lengths: dict[str, int] = field(default_factory=dict)  # by the fields of `SourceStatistics`
-    unanswerable: bool = False  # what answers it was taken away
+    unanswerable: bool = False  # as its file says, or because what answers it was taken away
     num_irrelevant: int | None = None  # documents; None where the source does not tell
+    unused_keys: tuple[str, ...] = ()
     num_tokens: int | None = None  # of the prompt, if they are counted
     removed: Reason | None = None
     keys: tuple[bytes, ...] = ()  # of the question and the documents
@@ -146,16 +148,18 @@ class RowWork:
         queries = parsed.queries(raw.place)
         irrelevant = parsed.irrelevant()
         num_irrelevant = None if irrelevant is None else len(irrelevant)
+        unused = tuple(printable(" ".join(key.split())) for key in parsed.model_extra or ())
         if not queries:
             name = str(getattr(parsed, "id", "")) or raw.place
-            yield WorkedRow(source.name, raw.place, name, removed=Reason.NO_DOCUMENTS)
+            yield WorkedRow(source.name, raw.place, name, removed=Reason.NO_DOCUMENTS, unused_keys=unused)
         for query in queries:
             if source.name == "bioasq" and self._distractors is not None:
                 query, num_irrelevant = self._distractors.add_to(query)
             if irrelevant and num_irrelevant != len(query.documents) and self._takes_away(query):
                 left = tuple(query.documents[place] for place in irrelevant)
                 query = query.model_copy(update={"documents": left, "unanswerable": True})
-            yield self.query(query, source.name, place=raw.place, num_irrelevant=num_irrelevant)
+            row = self.query(query, source.name, place=raw.place, num_irrelevant=num_irrelevant)
+            yield replace(row, unused_keys=unused)
 
     def _takes_away(self, query: RagQuery) -> bool:
         """Whether a row is among the share that shall be unanswerable; the same for the same seed."""

@@ -52,7 +52,7 @@ def _rows_of(recipe: Recipe) -> tuple[list[RagQuery], dict[str, tuple[str, ...]]
         raws = PlainRow.raw_rows(path)
         rows = [(parse_row(raw, PlainRow), raw.place) for raw, _ in zip(raws, range(num), strict=False)]
         answers = {row.id: row.answers for row, _ in rows if row.answers}
-        return [query for row, place in rows for query in row.queries(place)], answers
+        return [row.query(place) for row, place in rows], answers
     if recipe.data.source == "tiny":
         from pipeline.tiny.world import sample_worlds
 

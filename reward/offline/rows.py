@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import from_json
 
 from reward.problems import problems
@@ -56,6 +56,10 @@ class AuditRow(Record):
         return json_sha256([self.query.model_dump(mode="json"), self.response])
 
 
+class BadRowError(ValueError):
+    """A row is not of its format; the message names its place, the field and the fix."""
+
+
 class InputRecord(BaseModel):
     """A row of somebody's file: keys that are not asked for are ignored."""
 
@@ -68,6 +72,13 @@ class InputDocument(InputRecord):
     id: RowId
     title: str | None = None
     text: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_text_or_object(cls, value: Any) -> Any:
+        if not isinstance(value, dict | InputDocument):
+            raise ValueError("is neither a text nor an object with id and text")
+        return value
 
 
 def parsed(value: Any) -> Any:
@@ -157,7 +168,7 @@ def make_query(
     try:
         return RagQuery(id=query_id, query=query, documents=tuple(documents), unanswerable=unanswerable)
     except ValidationError as error:
-        raise ValueError(f"{place}: row {query_id!r}: {explain(error)}") from error
+        raise BadRowError(f"{place}: row {query_id!r}: {explain(error)}") from error
 
 
 def explain(error: ValidationError) -> str:

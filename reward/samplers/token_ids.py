@@ -134,9 +134,10 @@ def _sample(completion: Any, tokenizer: Any) -> Sample:
 def load_tokenizer(name: str, *, field: str) -> Any:
     from transformers import AutoTokenizer
 
-    if name.startswith((".", "/", "~")) and not Path(name).is_dir():
+    is_path = name.startswith((".", "/", "~")) or "/" not in name
+    if is_path and not Path(name).is_dir():
         raise ValueError(
-            f"{field}: {name!r} is not a folder; give the folder or the name of a Hugging Face model"
+            f"{field}: {name!r} is not a folder; give the folder or a Hugging Face model's name, OWNER/NAME"
         )
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)

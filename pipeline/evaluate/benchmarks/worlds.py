@@ -139,7 +139,7 @@ class OwnRows(KnownTruth):
                     f"{raw.place}: answers: give at least one, or unanswerable: true; rows whose answer "
                     f"nobody knows are for {self.name.replace('jsonl', 'jsonl_audit')}"
                 )
-            found.append((row, row.queries(raw.place)[0]))
+            found.append((row, row.query(raw.place)))
         clusters = linked([[one.text for one in query.documents] for _, query in found])
         for (row, query), cluster in zip(found, clusters, strict=True):
             yield Item(
