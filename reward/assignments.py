@@ -12,19 +12,23 @@ def read_settings(file: Path, *, see: str, named: str | None = None) -> dict[str
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is not UTF-8, not YAML, or no mapping; one line.
+        ValueError: it is not UTF-8, not YAML, gives a key twice, or is no mapping; one line.
     """
     import yaml
+
+    from reward.user_yaml import load_yaml
 
     where = f"{named}: {file}" if named else f"{file}"
     if not file.is_file():
         raise FileNotFoundError(f"{where}: no such file; fix the path")
     try:
-        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+        tree = load_yaml(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         raise ValueError(f"{where}: not UTF-8; save it as UTF-8") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{where}: not YAML: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
     if not isinstance(tree, dict):
         raise ValueError(f"{where}: holds no mapping of keys; see {see}")
     return tree
@@ -56,8 +60,12 @@ def assign(tree: dict[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
 def _value(assignment: str, text: str) -> Any:
     import yaml
 
+    from reward.user_yaml import load_yaml
+
     try:
-        return yaml.safe_load(text)
+        return load_yaml(text)
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())
         raise ValueError(f"--set {assignment!r}: not YAML ({problem:.120}); quote it") from None
+    except ValueError as error:
+        raise ValueError(f"--set {assignment!r}: {error}") from None

@@ -1,7 +1,8 @@
 """Settings of the audit and of its samplers. A default is vetted; unknown keys are refused."""
 
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from types import UnionType
+from typing import Annotated, Literal, Self, Union, get_args, get_origin
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import (
@@ -25,6 +26,21 @@ class Settings(BaseModel):
     """A frozen part of a configuration tree."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _true_is_no_number(cls, given: object) -> object:
+        for key, value in given.items() if isinstance(given, dict) else ():
+            field = cls.model_fields.get(key)
+            if isinstance(value, bool) and field is not None and _is_number(field.annotation):
+                raise ValueError(f"{key}: {str(value).lower()} is no number; write one")
+        return given
+
+
+def _is_number(annotation: object) -> bool:
+    """Whether a field takes numbers, and not true and false as well."""
+    choices = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    return any(one in (int, float) for one in choices) and bool not in choices
 
 
 class SamplingSettings(Settings):

@@ -60,6 +60,14 @@ def test_a_model_that_cannot_be_estimated_says_why(tmp_path: Path, config: Any, 
         dimensions_of(str(tmp_path))
 
 
+@pytest.mark.parametrize(("model", "fetched"), [("nomodel", "nomodel --from PLACE"), ("me/mine", "me/mine")])
+def test_a_model_of_no_known_size_says_how_it_is_brought(model: str, fetched: str) -> None:
+    with pytest.raises(
+        ValueError, match=rf"^model: '{model}' is no folder .*`march base-model fetch {fetched}`"
+    ):
+        estimate(recipe(f"model={model}"))
+
+
 def test_sixteen_bytes_a_parameter_without_sharding() -> None:
     alone = recipe(
         *("cluster.zero_stage=0", "cluster.trainer_sleep=false", "cluster.ring_attention=1"),

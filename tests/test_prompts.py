@@ -81,6 +81,13 @@ def test_an_empty_system_text_gives_no_system_message(tmp_path: Path) -> None:
     assert [message["role"] for message in prompts.proposer("x")] == ["user"]
 
 
+def test_a_role_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    path = Path(write(tmp_path))
+    path.write_text(f"{path.read_text()}\nsolver: {{system: a, user: b}}\n")
+    with pytest.raises(ValueError, match=r"solver: given twice, in lines \d+ and \d+; keep one"):
+        load_prompts(str(path))
+
+
 def test_the_digest_names_the_templates_and_not_the_layout(tmp_path: Path) -> None:
     assert load_prompts(write(tmp_path)).digest == load_prompts("compact").digest
     other = load_prompts(write(tmp_path, proposer={"system": "other", "user": "{{ response }}"}))

@@ -3,6 +3,7 @@
 import math
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -109,6 +110,22 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("audit.checker.top_k=20", "audit.checker.top_k: 20, but the checker is trained"),
         ("rollout.micro_batch_size=48", "rollout.micro_batch_size: 48 does not divide"),
         ("ppo.micro_batch_size=3", "ppo.micro_batch_size: 3 does not divide"),
+        ("rollout.batch_size=16", "--set: rollout.micro_batch_size: 32 and ppo.micro_batch_size: 32 do not"),
+        ("rollout.batch_size=16", "do not divide 16 answers a step (rollout.batch_size: 16 x samples_per_qu"),
+        ("rollout.batch_size=16", "ppo.micro_batch_size together, such as both micro batches to 16"),
+        ("rollout.batch_size=true", "--set: rollout: batch_size: true is no number; write one"),
+        ("seed=false", "seed: false is no number; write one"),
+        ("data.max_steps=true", "--set: data: max_steps: true is no number; write one"),
+        ("rollout=16", "--set rollout: is no object, keys with values (got 16)"),
+        ("rollout={batchsize: 16}", "--set rollout.batchsize: unknown key; did you mean batch_size?"),
+        (
+            "reward.sampler={kind: openai, modl: x}",
+            "reward.sampler.openai.modl: unknown key; did you mean model?",
+        ),
+        ("canary.answer=8", "--set canary.answer: unknown key; did you mean answers?"),
+        ("ppo={kl_coef: 1, kl_coef: 2}", "kl_coef: given twice, in line 1; keep one"),
+        ("seed=2024-13-45", "--set 'seed=2024-13-45': month must be in 1..12"),
+        ("data.path=rows", "data.path: rows needs data.source=prepared, and data.source is tiny"),
         ("train_roles=[proposer]", "train_roles"),
         ("train_roles=[solver, solver]", "train_roles"),
         ("audit.structured=all", "audit.structured: all constrains the checker"),
@@ -135,6 +152,39 @@ def test_a_bad_setting_is_one_clear_line(override: str, says: str) -> None:
         load_recipe("tiny", [override])
     assert says in str(caught.value)
     assert "\n" not in str(caught.value) and ":pw@" not in str(caught.value)
+
+
+def test_a_wrong_item_of_a_list_is_the_only_error() -> None:
+    with pytest.raises(ValueError, match=r"^--set audit\.kinds\.0: [^;]* \(got 'numbers'\)$"):
+        load_recipe("tiny", ["audit.kinds=[numbers]"])
+
+
+def test_rows_are_given_together_with_their_source() -> None:
+    recipe = load_recipe("tiny", ["data.source=prepared", "data.path=rows"])
+    assert not recipe.data.is_made and str(recipe.data.path) == "rows"
+    with pytest.raises(ValueError, match=r"data\.source is tiny, which makes its rows; .* data\.path=null"):
+        load_recipe("llama31_8b_stem", ["data.source=tiny", "data.max_steps=2"])
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/training.md", "docs/warmup.md"])
+def test_the_docs_give_rows_as_any_recipe_takes_them(page: str) -> None:
+    text = (Path(__file__).parents[1] / page).read_text()
+    assert text.count("--set data.source=prepared --set data.path=") == text.count("--set data.path=") == 1
+
+
+def test_the_docs_smaller_step_is_a_recipe(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "recipes.md").read_text()
+    found = re.search(r"^    name: mine\n(    .*\n)+", text, re.MULTILINE)
+    assert found
+    (tmp_path / "mine.yaml").write_text(dedent(found[0]))
+    recipe = load_recipe(str(tmp_path / "mine.yaml"))
+    assert (recipe.name, recipe.answers_per_step, recipe.ppo.micro_batch_size) == ("mine", 16, 16)
+
+
+def test_a_file_is_named_for_what_it_says_itself(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("extends: tiny\nrollout: {batch_size: 16}\n")
+    with pytest.raises(ValueError, match=r"^mine\.yaml: rollout\.micro_batch_size: 32 and ppo"):
+        load_recipe(str(tmp_path / "mine.yaml"), ["seed=1"])
 
 
 def test_votes_are_no_credit_where_no_checker_is_trained() -> None:

@@ -67,7 +67,8 @@ def test_what_is_read_lies_beside_the_job_and_what_is_written_does_not(tmp_path:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"recipes": "tiny"}, "job.yaml: recipes: unknown key"),
+        ({"recipes": "tiny"}, "job.yaml: recipes: unknown key; did you mean recipe?"),
+        ({"budget": {"hour": 2}}, "job.yaml: budget.hour: unknown key; did you mean hours?"),
         ({"name": "a/b"}, "name: String should match"),
         (
             {"data": {"rows": "r", "prepare": {"inputs": [{"dataset": "jsonl", "path": "x"}]}}},

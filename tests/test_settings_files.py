@@ -8,6 +8,7 @@ from orchestration.promotion.policy import read_policy
 from orchestration.retrain.job import load_job
 from orchestration.settings.serve import server_config
 from pipeline.settings.recipe import load_recipe
+from reward.assignments import read_settings
 from tests.march_cli import refused
 from tests.test_retrain_job import write_job
 
@@ -27,8 +28,11 @@ READERS = {
         (b"a: [", "not YAML: "),
         (b"", "holds no mapping of keys; see {see}"),
         (b"- a", "holds no mapping of keys; see {see}"),
+        (b"name: a\nport: 1\nname: b", "name: given twice, in lines 1 and 3; keep one"),
+        (b"name: {a: 1,\n  a: 1}", "a: given twice, in lines 1 and 2; keep one"),
+        (b"name: 2024-13-45", "month must be in 1..12"),
     ],
-    ids=["latin-1", "utf-16", "no yaml", "empty", "list"],
+    ids=["latin-1", "utf-16", "no yaml", "empty", "list", "twice", "twice inside", "no date"],
 )
 @pytest.mark.parametrize("reader", READERS)
 def test_a_file_that_cannot_be_read_is_named_with_its_fix(
@@ -51,3 +55,9 @@ def test_a_policy_that_is_not_there_is_told_by_what_names_it(
     assert f"registry.policy: {missing}" in refused(capsys, "retrain", job, "--dry-run")
     with pytest.raises(FileNotFoundError, match=f"--policy: {missing}"):
         read_policy(tmp_path / "rules.yaml")
+
+
+def test_what_a_merge_key_brings_may_be_given_again(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("a: &a {x: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b, x: 3}\n")
+    assert read_settings(file, see="")["c"] == {"x": 3}

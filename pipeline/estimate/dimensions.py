@@ -86,9 +86,11 @@ def dimensions_of(model: str) -> Dimensions:
         return _from_config(json.loads(config.read_text(encoding="utf-8")), where=str(config))
     published = yaml.safe_load(_PUBLISHED.read_text(encoding="utf-8"))
     if model not in published:
+        place = "" if "/" in model else " --from PLACE"
         raise ValueError(
-            f"model: {model!r} is no local folder with a config.json, and an estimate knows only "
-            f"{', '.join(published)} by name; download its config.json and give the folder"
+            f"model: {model!r} is no folder with a config.json and no fetched model, and an estimate knows "
+            f"only {', '.join(published)} by name; bring it with "
+            f"`march base-model fetch {model}{place}`, or give its folder"
         )
     return Dimensions.model_validate(published[model])
 

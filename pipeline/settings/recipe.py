@@ -24,6 +24,7 @@ from pipeline.settings.tree import explain, read_tree, recipe_file, with_preset
 from pipeline.settings.warmup import WarmupSettings
 from reward.assignments import assign
 from reward.config import AuditConfig, SamplerConfig, Settings, Structured
+from reward.problems import problems
 from reward.provenance import json_sha256
 from reward.types import Role
 
@@ -205,17 +206,26 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _micro_batches_go_evenly_over_ranks(self) -> Self:
-        cluster, answers = self.cluster, self.answers_per_step
-        for name, part in (("rollout", self.rollout), ("ppo", self.ppo)):
-            size = part.micro_batch_size
-            for ranks in (cluster.actor_ranks, cluster.critic_ranks):
-                shares = ranks // cluster.ring_attention  # ranks of one ring get the same rows
-                if answers % size or (self.rows_per_step // size) % shares:
-                    raise ValueError(
-                        f"{name}.micro_batch_size: {size} does not divide {answers} answers a step evenly "
-                        f"over {shares} rank(s); ragged micro-batches can hang a collective or lose rows, so "
-                        "use a divisor"
-                    )
+        sizes = {"rollout": self.rollout.micro_batch_size, "ppo": self.ppo.micro_batch_size}
+        wrong = {name: size for name, size in sizes.items() if not self._goes_evenly(size)}
+        answers, shares = self.answers_per_step, max(self._shares)
+        if wrong:
+            named = " and ".join(f"{name}.micro_batch_size: {size}" for name, size in wrong.items())
+            most = range(min(*sizes.values(), answers // shares), 0, -1)
+            fits = next((size for size in most if self._goes_evenly(size)), None)
+            raise ValueError(
+                f"{named} {'does' if len(wrong) == 1 else 'do'} not divide {answers} answers a step "
+                f"(rollout.batch_size: {self.rollout.batch_size} x samples_per_query: "
+                f"{self.rollout.samples_per_query}) evenly over {shares} rank(s), and ragged micro-batches "
+                "can hang a collective or lose rows; set rollout.batch_size, rollout.micro_batch_size and "
+                "ppo.micro_batch_size together, "
+                + (
+                    f"such as both micro batches to {fits}"
+                    if fits
+                    else "the batch to a multiple of the ranks"
+                )
+            )
+        cluster = self.cluster
         size, shares = self.rollout.micro_batch_size, cluster.actor_ranks // cluster.ring_attention
         if answers // size < shares:
             raise ValueError(
@@ -224,6 +234,16 @@ class Recipe(Settings):
                 "raise ring_attention or rollout.batch_size"
             )
         return self
+
+    @property
+    def _shares(self) -> set[int]:
+        """In how many a step's micro-batches are dealt out: ranks of one ring get the same rows."""
+        cluster = self.cluster
+        return {ranks // cluster.ring_attention for ranks in (cluster.actor_ranks, cluster.critic_ranks)}
+
+    def _goes_evenly(self, size: int) -> bool:
+        batches = self.rows_per_step // size
+        return not (self.answers_per_step % size or any(batches % shares for shares in self._shares))
 
     @model_validator(mode="after")
     def _stale_answers_are_corrected(self) -> Self:
@@ -355,14 +375,25 @@ def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe
 
     Raises:
         FileNotFoundError: no such recipe.
-        ValueError: an override without "=", not YAML, an unknown preset, or a key or value that the tree
-            refuses.
+        ValueError: an override without "=", not YAML, an unknown preset, a key or value that the tree
+            refuses, or rows that nothing would read.
     """
     path = recipe_file(name_or_path)
     tree = with_preset(assign(read_tree(path), overrides or ()), named_in=path)
     try:
         recipe = Recipe.model_validate(tree)
     except ValidationError as error:
-        raise ValueError("; ".join(explain(path, overrides or [], e) for e in error.errors())) from None
+        lines = [explain(path, overrides or [], one, of=Recipe) for one in problems(error)]
+        raise ValueError("; ".join(lines)) from None
     refuse_password("tracking.uri", recipe.tracking.uri)
+    _refuse_unread_rows(recipe.data)
     return recipe
+
+
+def _refuse_unread_rows(data: DataSettings) -> None:
+    """Not in a validator, since recorded runs may have such a path and are still shown."""
+    if data.is_made and data.path is not None:
+        raise ValueError(
+            f"data.path: {data.path} needs data.source=prepared, and data.source is {data.source}, which "
+            "makes its rows; set data.source=prepared, or data.path=null"
+        )

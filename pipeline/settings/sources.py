@@ -14,7 +14,7 @@ class DataSettings(Settings):
 
     source: Literal["prepared", "tiny", "wiki"] = "prepared"
     path: Path | None = Field(
-        default=None, description="Folder that `march prepare` wrote; for source: prepared."
+        default=None, description="Folder that `march prepare` wrote; needs source: prepared."
     )
     world: WorldSettings = Field(default=WorldSettings(), description="For source: tiny.")
     wiki: WikiSettings = Field(default=WikiSettings(), description="For source: wiki.")

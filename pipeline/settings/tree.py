@@ -6,13 +6,18 @@ that the merged tree names (`pipeline/settings/presets/`). `pipeline.settings.re
 unknown key is refused wherever it is.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
 from pipeline.redaction import redact
 from reward.assignments import read_settings
+from reward.problems import unknown_key
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 PRESETS = Path(__file__).resolve().parent / "presets"
@@ -99,19 +104,23 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def explain(path: Path, overrides: Sequence[str], error: Any) -> str:
-    """One of pydantic's errors in one line, with the file or the `--set` that it is about."""
-    key = ".".join(str(part) for part in error["loc"])
-    is_set = any(f"{key}.".startswith(f"{given.partition('=')[0].strip()}.") for given in overrides)
-    where = f"--set {key}" if is_set else ": ".join(filter(None, [path.name, key]))
-    if error["type"] == "extra_forbidden":
-        return f"{where}: unknown key; remove it or fix its name"
-    if error["type"] == "missing":
+def explain(path: Path, overrides: Sequence[str], problem: ErrorDetails, *, of: type[BaseModel]) -> str:
+    """One of the `problems` of a recipe in one line, with the file or the `--set` that it is about."""
+    key, text, given = ".".join(str(part) for part in problem["loc"]), problem["msg"], problem["input"]
+    said = [assignment.partition("=")[0].strip() for assignment in overrides]
+    if any(f"{key}.".startswith(f"{one}.") for one in said):
+        where = f"--set {key}"
+    else:
+        # A rule over several fields names those that it read; its input is the whole group.
+        group = f"{key}." if key else ""
+        read = [one.removeprefix(group) for one in said if one.startswith(group)]
+        is_set = isinstance(given, dict) and any(re.search(rf"\b{re.escape(one)}\b", text) for one in read)
+        where = ": ".join(filter(None, ["--set" if is_set else path.name, key]))
+    if problem["type"] == "extra_forbidden":
+        return f"{where}: {unknown_key(problem, of)}"
+    if problem["type"] == "missing":
         return f"{where}: missing; add it"
-    if error["type"] == "tuple_type":
-        return f"{where}: {error['input']!r:.80} is no list; write [{error['input']!s:.80}]"
-    message = error["msg"].removeprefix("Value error, ")
-    # A rule over several fields names those that it read; its input is the whole group.
-    given = error["input"]
+    if problem["type"] == "tuple_type":
+        return f"{where}: {given!r:.80} is no list; write [{given!s:.80}]"
     shown = redact(given) if isinstance(given, str) else given
-    return f"{where}: {message}" + ("" if isinstance(given, dict) else f" (got {shown!r:.80})")
+    return f"{where}: {text}" + ("" if isinstance(given, dict) else f" (got {shown!r:.80})")

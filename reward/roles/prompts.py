@@ -32,6 +32,7 @@ from reward.provenance import json_sha256
 from reward.samplers import Message
 from reward.samplers.special import neutralise
 from reward.types import Document, RagQuery, Role
+from reward.user_yaml import load_yaml
 
 _FOLDER = Path(__file__).parent / "prompts"
 _VARIABLES: dict[Role, tuple[str, ...]] = {
@@ -128,7 +129,7 @@ def prompt_environment(**layout: bool) -> ImmutableSandboxedEnvironment:
 def _read(where: str) -> dict[str, dict[str, str]]:
     shipped = {path.stem: path for path in sorted(_FOLDER.glob("*.yaml"))}
     try:
-        loaded: object = yaml.safe_load(shipped.get(where, Path(where)).read_text(encoding="utf-8"))
+        loaded: object = load_yaml(shipped.get(where, Path(where)).read_text(encoding="utf-8"))
         return _File.model_validate(loaded).model_dump()
     except OSError as error:
         fix = f"give one of {', '.join(shipped)}, or the path of a YAML file"
@@ -143,6 +144,8 @@ def _read(where: str) -> dict[str, dict[str, str]]:
             f"prompts: {where}: {field}: {wrong} (found {problem['input']!r:.60}); give exactly "
             "solver, proposer and checker, each with the texts system and user"
         ) from error
+    except ValueError as error:
+        raise ValueError(f"prompts: {where}: {error}") from error
 
 
 def _role_prompt(
