@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from pydantic import Field
@@ -26,6 +27,7 @@ RUN_FILE, STEPS_FILE, SENT_FILE = "run.json", "steps.jsonl", "mlflow.json"
 TIMESTAMP = "timestamp"  # of a line of `steps.jsonl`, in milliseconds; no figure
 LINEAGE_RUN_TAG, LINEAGE_PAGE = "march.lineage_uri", "lineage.html"
 KEPT = "rollouts/kept"  # how many answers of a step are on disk
+_MOST_SAID = 300  # letters of an error of MLflow
 _MOUNTS = Path("/proc/self/mounts")
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "beegfs", "afs", "fuse.glusterfs", "fuse.sshfs")
 
@@ -101,8 +103,16 @@ def reached(tracking_uri: str, what: str, *, fix: str) -> Iterator[Any]:
     try:
         yield MlflowClient(tracking_uri)
     except MlflowException as error:
-        problem = " ".join(str(error).split())
-        raise ValueError(f"{tracking_uri}: {what}: {problem:.200}; {fix}") from error
+        raise ValueError(f"{tracking_uri}: {what}: {mlflows_problem(error)}; {fix}") from error
+
+
+def mlflows_problem(error: BaseException) -> str:
+    """What MLflow says, or why it could not ask: a whole address of a request hides that."""
+    cause: BaseException | None = error
+    while cause := cause.__cause__ or cause.__context__:
+        if isinstance(cause, OSError) and cause.strerror:
+            return f"cannot be reached: {cause.strerror}"
+    return shorten(str(error), _MOST_SAID, placeholder=" ...")
 
 
 def start_mlflow_run(
