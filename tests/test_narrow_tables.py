@@ -39,7 +39,7 @@ def test_the_averages_of_long_names_are_whole(narrow: Console) -> None:
     names = [f"runs/retrain/shop/evaluate-bf05cba803bca512/eval{number}" for number in (1, 2)]
     near = Interval(low=0.905, high=0.985)
     one = MacroAverage(value=0.952, interval=near, parts={})
-    averages = {name: one for name in names}
+    averages = dict.fromkeys(names, one)
     print_choice(Choice(best=names[0], averages=averages, behind={}), narrow)
     lines = shown(narrow)
     assert sum("95.2" in line and "90.5 to 98.5" in line for line in lines) == 2, lines
@@ -67,6 +67,14 @@ def test_a_version_is_two_or_three_lines_and_whole_in_a_pipe(
     monkeypatch.delenv("COLUMNS", raising=False)
     print_models([report], table_console())
     assert uri in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("reports", [[], [ModelReport("nomodel", [])]], ids=["none", "unknown"])
+def test_where_no_version_is_the_list_says_what_makes_one(
+    reports: list[ModelReport], narrow: Console
+) -> None:
+    print_models(reports, narrow)
+    assert shown(narrow) == ["no version is registered; `march model register MODEL WEIGHTS` registers one"]
 
 
 def test_what_is_stored_is_a_few_lines(narrow: Console, tmp_path: Path) -> None:

@@ -60,7 +60,10 @@ def print_models(reports: Sequence[ModelReport], console: Console) -> None:
             known = (report.model, one.version, ", ".join(one.aliases), asked, one.sha256[:12])
             cells = (*known, shortened(one.uri, most))
             table.add_row(*map(_plain, cells))
-    console.print(table)
+    if table.rows:
+        console.print(table)
+    else:
+        console.print("no version is registered; `march model register MODEL WEIGHTS` registers one")
     for report in reports:
         if last := report.last:
             champion = last.after.champion.version if last.after.champion else "none"

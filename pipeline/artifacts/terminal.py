@@ -1,7 +1,7 @@
 """The artifact store on a terminal."""
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -53,6 +53,6 @@ def _add(table: Table, *cells: str) -> None:
 def _table(*columns: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in columns:
-        justify = "right" if name in ("files", "MB") else "left"
+        justify: JustifyMethod = "right" if name in ("files", "MB") else "left"
         table.add_column(name, justify=justify, overflow="fold", no_wrap=name not in _FOLDED)
     return table

@@ -108,10 +108,11 @@ def reached(tracking_uri: str, what: str, *, fix: str) -> Iterator[Any]:
 
 def mlflows_problem(error: BaseException) -> str:
     """What MLflow says, or why it could not ask: a whole address of a request hides that."""
-    cause: BaseException | None = error
-    while cause := cause.__cause__ or cause.__context__:
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
         if isinstance(cause, OSError) and cause.strerror:
             return f"cannot be reached: {cause.strerror}"
+        cause = cause.__cause__ or cause.__context__
     return shorten(str(error), _MOST_SAID, placeholder=" ...")
 
 
