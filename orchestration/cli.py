@@ -149,7 +149,10 @@ def record(run_dir: Annotated[Path, typer.Argument(help="The folder of a trainin
     """Send MLflow what it lacks of a run: figures, rollouts, how the run ended."""
     from pipeline.launch.run_lock import only_run_in
     from pipeline.record.mlflow_sender import missing, send
+    from pipeline.record.tracking import RUN_FILE
 
+    if not (run_dir / RUN_FILE).is_file():  # before a lock is left there
+        raise ValueError(f"{run_dir}: has no {RUN_FILE}; give the folder of a training or a warm-up")
     with only_run_in(run_dir, "march record"):
         lacked = missing(run_dir)
         send(run_dir)

@@ -27,6 +27,9 @@ class MemoryRegistry:
     tags: dict[tuple[str, str], str] = field(default_factory=dict)
     failures: list[Exception] = field(default_factory=list)  # one a write
 
+    def models(self) -> list[str]:
+        return ["shop"]
+
     def aliases(self, _model: str) -> dict[str, str]:
         return dict(self.alias)
 

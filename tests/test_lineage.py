@@ -24,6 +24,7 @@ from reward.roles.prompts import load_prompts
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
 from tests.march_cli import march, refused
+from tests.promotion_evidence import evidence, write_evidence
 
 
 @pytest.fixture
@@ -122,6 +123,20 @@ def test_reproducing_names_commit_locks_data_and_training(run: Path, store: Arti
     assert "march train again/recipe.yaml --run-dir again/run --set data.path=again/data" in lines
     commit = found.surroundings[0].git_commit
     assert commit is None or f"git checkout {commit}" in lines
+
+
+def test_reproducing_measures_with_the_settings_of_then(
+    run: Path, store: ArtifactStore, tmp_path: Path
+) -> None:
+    given = {"num_generations": 1, "limit": 20, "generation": {"temperature": 1.0, "max_tokens": 128}}
+    found = evidence(lambda _: 1.0, num_items=10, weights=weights_sha256(run / "model"), settings=given)
+    folder = write_evidence(tmp_path / "measured", found)
+    lines = commands(read_lineage(store, publish_run(store, run, evaluations=[folder])), Path("again"))
+    [line] = [line for line in lines if line.startswith("march evaluate")]
+    for words in ("--generations 1 ", "--limit 20 ", "--set generation.max_tokens=128 "):
+        assert words in line
+    assert "--set generation.temperature=1.0 " in line and "--set judging.temperature=0.6 " in line
+    assert "engine" not in line and "weights" not in line
 
 
 def test_the_page_shows_everything_as_text(run: Path) -> None:

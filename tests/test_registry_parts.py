@@ -11,7 +11,9 @@ from orchestration.promotion.records import GateState
 from orchestration.registry import trial
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import LOCAL, ModelVersion, Registry
+from pipeline.record.tracking import mlflows_problem
 from pipeline.redaction import refuse_password
+from tests.chaos_processes import free_port
 from tests.march_cli import refused
 from tests.test_retrain_job import write_job
 from tests.vllm_process import TINY_POLICY
@@ -115,3 +117,25 @@ def test_without_an_address_it_is_the_file_of_a_local_retraining_or_one_line(
 def test_a_name_that_cannot_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot name a model"):
         Registry(f"sqlite:///{tmp_path}/mlflow.db").versions("a'b")
+
+
+@pytest.mark.parametrize("is_set", [True, False], ids=["variable", "option"])
+def test_a_server_that_is_away_is_one_line_with_what_named_it(
+    is_set: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = f"http://127.0.0.1:{free_port()}"
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
+    if is_set:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    named, options = ("MLFLOW_TRACKING_URI", []) if is_set else ("--mlflow", ["--mlflow", uri])
+    said = "cannot be reached: Connection refused; start its server, or fix the address"
+    assert refused(capsys, "model", "list", *options) == f"march: {named} {uri}: {said}\n"
+    with pytest.raises(ValueError, match="unless it was done"):
+        Registry(uri).delete("shop", "1")
+
+
+def test_a_long_error_of_mlflow_ends_with_a_whole_word() -> None:
+    said = mlflows_problem(ValueError("what the database says " * 40))
+    assert len(said) <= 300 and said.endswith(("what ...", "the ...", "database ...", "says ..."))

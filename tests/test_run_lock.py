@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from pipeline.launch.run_lock import LOG_FILE, only_run_in, start_worker
+from tests.march_cli import refused
 
 # Stands for the worker: starts a process of its own, says which, and then takes its time to end.
 WORKER = f"""#!{sys.executable}
@@ -65,3 +66,11 @@ def _is_locked(lock: Path) -> bool:
         except BlockingIOError:
             return True
     return False
+
+
+def test_a_folder_without_a_run_is_named_and_left_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        assert "give the folder of a" in refused(capsys, "record", folder)
+    assert not list(tmp_path.iterdir()), "no lock is left in a user's folder"

@@ -195,6 +195,9 @@ def test_a_registry_that_does_not_answer_is_named_beside_the_rest(
     monkeypatch.setattr(schedule_status, "Ledger", refuse)
     found = read_status([str(job)]).jobs[0]
     assert len(found.problems) == 1 and found.look is None and found.model is None
+    for form in ((), ("--json",)):
+        with pytest.raises(SystemExit, match="2"):
+            main(["status", str(job), *form])
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestration.commands import options
-from orchestration.terminal.messages import error_console, fail, output_console
+from orchestration.terminal.messages import error_console, fail, table_console
 
 if TYPE_CHECKING:
     from orchestration.terminal.progress import ByteProgress
@@ -54,9 +54,9 @@ def open_named(store: str | None) -> ArtifactStore:
 @artifacts.command("ls")
 def list_manifests(store: StoreOption = None) -> None:
     """List what is published, newest last, and which pointers point to it."""
-    from pipeline.artifacts.terminal import manifests_table
+    from pipeline.artifacts.terminal import print_manifests
 
-    output_console().print(manifests_table(open_named(store)))
+    print_manifests(open_named(store), table_console())
 
 
 @artifacts.command()
@@ -180,7 +180,7 @@ def prune(
     from orchestration.registry.store import Registry
     from orchestration.registry.stored import references
     from orchestration.retrain.retention import results_of_version, stale_results, why_needed
-    from pipeline.artifacts.terminal import garbage_table
+    from pipeline.artifacts.terminal import print_garbage
     from pipeline.artifacts.upkeep import find_garbage, remove
 
     opened, grace = open_named(store), timedelta(hours=grace_hours)
@@ -203,7 +203,7 @@ def prune(
     else:
         kept |= references(Registry(asked), opened, without=[one for _, one in gone])
     garbage = find_garbage(opened, references=kept, grace=grace, stale=stale, with_ancestors=ancestors)
-    output_console().print(garbage_table(garbage))
+    print_garbage(garbage, table_console())
     if dry_run:
         return print("nothing was removed")
     for decisions, one in gone:

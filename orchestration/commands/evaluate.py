@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from orchestration.commands.options import set_option
-from orchestration.terminal.messages import fail, output_console, warn_ignored
+from orchestration.terminal.messages import fail, output_console, table_console, warn_ignored
 
 if TYPE_CHECKING:
     from pipeline.evaluate.plan import EvaluationJob
@@ -140,7 +140,7 @@ def best(
     from pipeline.evaluate.compare import choose_best
     from pipeline.evaluate.report import print_choice
 
-    print_choice(choose_best(evaluations), output_console())
+    print_choice(choose_best(evaluations), table_console())
 
 
 def _evaluate(

@@ -17,7 +17,7 @@ import typer
 from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, open_named
 from orchestration.registry.open import approval_command, open_decisions
-from orchestration.terminal.messages import fail, output_console, warn_ignored
+from orchestration.terminal.messages import fail, table_console, warn_ignored
 
 if TYPE_CHECKING:
     from orchestration.commands.promote_view import ModelReport
@@ -88,7 +88,7 @@ def promote(
     theirs = bring_evidence(champion_evaluation, opened, is_dry=dry_run) if champion_evaluation else None
     trial = try_candidate(decisions, candidate, given, theirs, rules, is_dry=dry_run)
     if not as_json:
-        print_report(trial.report, output_console())
+        print_report(trial.report, table_console())
     if trial.seen.champion is None and champion_evaluation is not None:
         warn_ignored("where there is no champion", champion_evaluation=champion_evaluation)
     if not dry_run:
@@ -184,7 +184,7 @@ def registered(
     if as_json:
         print(models_json(reports))
     else:
-        print_models(reports, output_console())
+        print_models(reports, table_console())
     for one in reports:
         for line in one.problems:
             print(f"march: {one.model}: {line}", file=sys.stderr)

@@ -15,7 +15,7 @@ from orchestration.registry.chain import Decision, Made
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.store import ModelVersion
 from pipeline.lineage.show import Node, leaf
-from reward.offline.excerpt import printable
+from reward.offline.excerpt import printable, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,7 @@ class ModelReport:
 
 def print_report(report: GateReport, console: Console) -> None:
     """One row a gate."""
-    table = Table("gate", "state", "finding", "bound", "figures", box=None, header_style="bold")
+    table = _table("gate", "state", "finding", "bound", "figures", whole=("state",))
     for one in report.gates:
         figures = ", ".join(f"{name} {_shown(value)}" for name, value in list(one.figures.items())[:6])
         state = Text(one.state, style=_STYLES[one.state])
@@ -51,20 +51,33 @@ def print_report(report: GateReport, console: Console) -> None:
 
 def print_models(reports: Sequence[ModelReport], console: Console) -> None:
     """One row a version, and the last decision about each model."""
-    table = Table("model", "version", "aliases", "waits", "weights", "at", box=None, header_style="bold")
+    table = _table("model", "version", "aliases", "waits", "weights", "at", whole=("version", "weights"))
+    most = console.width // 2
     for report in reports:
         waiting = {one.about.version: f"asked by {one.by}" for one in report.waiting}
         for one in report.versions:
             asked = waiting.get(one.version, "")
-            cells = (report.model, one.version, ", ".join(one.aliases), asked, one.sha256[:12], one.uri)
+            known = (report.model, one.version, ", ".join(one.aliases), asked, one.sha256[:12])
+            cells = (*known, shortened(one.uri, most))
             table.add_row(*map(_plain, cells))
-    console.print(table)
+    if table.rows:
+        console.print(table)
+    else:
+        console.print("no version is registered; `march model register MODEL WEIGHTS` registers one")
     for report in reports:
         if last := report.last:
             champion = last.after.champion.version if last.after.champion else "none"
             decided = f"decision {last.number}: {last.action} of version {last.about.version}"
             said = f"{report.model}: champion {champion}; {decided} by {last.by} at {last.at}"
             console.print(_plain(said))
+
+
+def _table(*columns: str, whole: Sequence[str]) -> Table:
+    """A table whose long cells take several lines; those of the columns `whole` never do."""
+    table = Table(box=None, header_style="bold")
+    for name in columns:
+        table.add_column(name, overflow="fold", no_wrap=name in whole)
+    return table
 
 
 def _plain(text: str) -> Text:

@@ -7,6 +7,8 @@ import typer
 
 from orchestration.terminal.messages import output_console, warn_ignored
 
+_UNREADABLE = 2
+
 
 def schedule(
     jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="Job files that have triggers.")],
@@ -33,7 +35,10 @@ def status(
     html: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write a page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
-    """Show the state of retrainings: stages, triggers, champion, budgets, and what waits for approval."""
+    """Show the state of retrainings: stages, triggers, champion, budgets, and what waits for approval.
+
+    It ends with 2 where MLflow or the decisions could not be read.
+    """
     import os
 
     from orchestration.schedule.status import print_status, read_status, status_page
@@ -50,3 +55,5 @@ def status(
         print(html)
     else:
         print_status(found, output_console())
+    if any(job.problems for job in found.jobs):
+        raise SystemExit(_UNREADABLE)

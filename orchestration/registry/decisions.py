@@ -157,6 +157,9 @@ class Decisions:
         """
         state = self.rebuild()
         if state.previous is None:
+            if state.champion is None and not self.registry.versions(self.model):
+                there = ", ".join(self.registry.models()) or "none"
+                raise NoVersionError(f"{self.model}: no such model; there are: {there}")
             raise ValueError(f"{self.model}: has no previous champion to go back to")
         return self._decide(state, Action.ROLLBACK, state.previous, reason)
 
@@ -166,7 +169,7 @@ class Decisions:
         what = {"action": action, "about": about, "reason": reason, **more}
         made = self._append(seen, Decision.model_validate(who | what))
         try:
-            self.rebuild(level=logging.INFO)
+            self.rebuild(level=logging.DEBUG)  # what it writes nobody has edited
         except (ValueError, OSError) as error:
             logger.warning("%s: is decided; `march model list --rebuild` shows it: %s", self.model, error)
         return made

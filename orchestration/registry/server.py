@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
+from pipeline.record.tracking import mlflows_problem
+
 _PAGE = 1_000
 # A server that hangs is given up after two minutes; MLflow's own limits make that a quarter of an hour.
 _IMPATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
@@ -58,15 +60,21 @@ def past_races(write: Callable[..., object], *arguments: object) -> None:
 
 
 @contextmanager
-def one_line_errors(uri: str) -> Iterator[None]:
-    """Gives MLflow's errors, and a server that is not there, one line."""
+def one_line_errors(uri: str, *, writes: bool = False) -> Iterator[None]:
+    """Gives MLflow's errors, and a server that is not there, one line.
+
+    `writes` is for requests of which a lost answer leaves open whether they were done.
+    """
     from mlflow.exceptions import MlflowException
 
     be_impatient()
     try:
         yield
     except MlflowException as error:
-        problem, fix = " ".join(str(error).split()), "fix the address or the name"
+        fix = "fix the address or the name"
         if error.error_code in _UNSURE:
-            fix = "look at `march model list` first; unless it was done, the same command goes on"
-        raise ValueError(f"--mlflow {uri}: {problem:.300}; {fix}") from error
+            fix = "start its server, or fix the address"
+            if writes:
+                fix += "; look at `march model list` first: unless it was done, the same command goes on"
+        named = "MLFLOW_TRACKING_URI" if os.environ.get("MLFLOW_TRACKING_URI") == uri else "--mlflow"
+        raise ValueError(f"{named} {uri}: {mlflows_problem(error)}; {fix}") from error

@@ -103,7 +103,7 @@ class Registry:
 
     def delete(self, model: str, version: str) -> None:
         """Deletes a version, if it is there; its weights stay where they are."""
-        with one_line_errors(self.uri):
+        with one_line_errors(self.uri, writes=True):
             unless(MISSING, self._client.delete_model_version, model, version)
 
     def lineages_of_runs(self) -> list[str]:
@@ -123,21 +123,21 @@ class Registry:
 
     def set_alias(self, model: str, alias: str, version: str | None) -> None:
         """Points an alias at a version, or takes it away."""
-        with one_line_errors(self.uri):
+        with one_line_errors(self.uri, writes=True):
             if version is None:
                 past_races(self._client.delete_registered_model_alias, model, alias)
             else:
                 past_races(self._client.set_registered_model_alias, model, alias, version)
 
     def set_tag(self, model: str, version: str, key: str, value: str) -> None:
-        with one_line_errors(self.uri):
+        with one_line_errors(self.uri, writes=True):
             past_races(self._client.set_model_version_tag, model, version, key, value)
 
     def _with_digest(self, model: str, sha256: str) -> list[ModelVersion]:
         return [one for one in self.versions(model) if one.sha256 == sha256]
 
     def _create(self, model: str, tags: dict[str, str], stored: StoredModel) -> str:
-        with one_line_errors(self.uri):
+        with one_line_errors(self.uri, writes=True):
             unless(EXISTS, self._client.create_registered_model, model)
             run_id = stored.lineage.mlflow_run_id if stored.lineage else None
             if run_id and not unless(MISSING, self._client.get_run, run_id):

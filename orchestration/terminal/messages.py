@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
     from rich.console import Console
 
+_FREE_WIDTH = 10_000  # no table is as wide
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ORCHESTRATOR = {"boto3", "cronsim", "mlflow", "psycopg", "ray", "scipy"}
 _TRAINING_STACK = {"deepspeed", "openrlhf", "tokenizers", "torch", "transformers", "vllm"}
@@ -39,6 +41,12 @@ def output_console(**options: Any) -> Console:
     from rich.console import Console
 
     return Console(**options)
+
+
+def table_console() -> Console:
+    """Where tables of names and addresses are shown: as wide as they need, where there is no terminal."""
+    is_free = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return output_console(width=_FREE_WIDTH if is_free else None)
 
 
 def error_console() -> Console:

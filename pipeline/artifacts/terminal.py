@@ -1,31 +1,34 @@
 """The artifact store on a terminal."""
 
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
 from pipeline.artifacts.layout import MANIFESTS, digest_of
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.artifacts.upkeep import Garbage
-from reward.offline.excerpt import printable
+from reward.offline.excerpt import printable, shortened
+
+_FOLDED = ("key", "pointers")  # their long names take several lines; nothing else does
 
 
-def manifests_table(store: ArtifactStore) -> Table:
+def print_manifests(store: ArtifactStore, console: Console) -> None:
     """All manifests, the newest last, with the pointers to each."""
-    pointers = store.pointers()
-    table = _table(store.backend.address, "digest", "kind", "files", "MB", "written", "pointers")
+    pointers, most = store.pointers(), console.width // 2
+    table = _table("digest", "kind", "files", "MB", "written", "pointers")
     for entry in sorted(store.backend.entries(MANIFESTS), key=lambda entry: entry.modified):
         digest = digest_of(entry.key)
         manifest = store.manifest(digest)
-        names = [name for name, pointed in pointers.items() if pointed == digest]
-        cells = (digest[:16], manifest.kind, f"{len(manifest.files):,}", f"{manifest.size / 1e6:,.1f}")
+        names = [shortened(name, most) for name, pointed in pointers.items() if pointed == digest]
+        cells = (digest[:12], manifest.kind, f"{len(manifest.files):,}", f"{manifest.size / 1e6:,.1f}")
         _add(table, *cells, f"{entry.modified:%Y-%m-%d %H:%M}", ", ".join(names))
-    return table
+    console.print(Text(printable(store.backend.address), style="bold"), table, sep="\n")
 
 
-def garbage_table(garbage: Garbage) -> Table:
-    table = _table(
-        f"{garbage.num_kept:,} kept, beside what is within the grace", "what", "key", "MB", "since"
-    )
+def print_garbage(garbage: Garbage, console: Console) -> None:
+    """What can go, and how much it is."""
+    table = _table("what", "key", "MB", "since")
     found = {
         "pointer": garbage.pointers,
         "manifest": garbage.manifests,
@@ -35,9 +38,11 @@ def garbage_table(garbage: Garbage) -> Table:
     for what, entries in found.items():
         for entry in entries:
             _add(table, what, entry.key, f"{entry.size / 1e6:,.1f}", f"{entry.modified:%Y-%m-%d %H:%M}")
+    console.print(Text(f"{garbage.num_kept:,} kept, beside what is within the grace", style="bold"))
+    if table.rows:
+        console.print(table)
     counts = ", ".join(f"{len(entries):,} {what}s" for what, entries in found.items())
-    table.caption = f"{counts}; {garbage.size / 1e6:,.1f} MB"
-    return table
+    console.print(Text(f"{counts}; {garbage.size / 1e6:,.1f} MB"))
 
 
 def _add(table: Table, *cells: str) -> None:
@@ -45,8 +50,9 @@ def _add(table: Table, *cells: str) -> None:
     table.add_row(*(Text(printable(cell)) for cell in cells))
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=Text(title), title_justify="left", title_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in ("files", "MB") else "left", overflow="fold")
+def _table(*columns: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        justify: JustifyMethod = "right" if name in ("files", "MB") else "left"
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name not in _FOLDED)
     return table

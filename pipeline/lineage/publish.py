@@ -94,6 +94,7 @@ def evaluation_record(folder: Path, artifact: str) -> EvaluationRecord:
         model=manifest.model,
         judge=manifest.judge,
         settings_sha256=manifest.settings_sha256,
+        settings=manifest.settings,
         seeds={
             name: part["seed"]
             for name, part in manifest.settings.items()

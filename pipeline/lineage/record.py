@@ -63,6 +63,9 @@ class EvaluationRecord(Record):
     model: str
     judge: str | None
     settings_sha256: str
+    settings: dict[str, JsonValue] = Field(
+        default={}, description="With which `march model reproduce` measures again; {}: not recorded."
+    )
     seeds: dict[str, JsonValue] = Field(default={}, description="By setting.")
     sources: dict[str, str] = Field(default={}, description="Where each benchmark's files were.")
     benchmarks: dict[str, float | None] = Field(

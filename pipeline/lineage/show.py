@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import JsonValue
 from rich.text import Text
 from rich.tree import Tree
 
 from pipeline.lineage.record import EvaluationRecord, Lineage, Surroundings
+from pipeline.settings.tree import flatten
 from reward.offline.excerpt import printable
 from reward.offline.page import render_page
 from reward.offline.terminal import spoken
@@ -19,7 +21,7 @@ from reward.types import Record
 NOT_RECORDED = "not recorded"
 _TEMPLATES = Path(__file__).parent / "templates"
 _STYLE = ".tree, .tree ul { list-style: none; padding-left: 1.2rem; } .tree code { overflow-wrap: anywhere; }"
-_LONG = {"recipe", "files"}  # `march model reproduce` writes the one, the store lists the other
+_LONG = {"recipe", "settings", "files"}  # `march model reproduce` writes the first two, the store lists files
 RECIPE_FILE = "recipe.yaml"
 
 
@@ -141,6 +143,20 @@ def _evaluation_lines(one: EvaluationRecord, folder: Path, place: int) -> list[s
     command += ["--out", str(folder / f"evaluation-{place}")]
     for name, source in one.sources.items():
         command += ["--benchmark", f"{name}={source}"]
+    command += _measured_by(one.settings)
     judge = f' --judge "$JUDGE_URL" --judge-model {shlex.quote(one.judge)}' if one.judge else ""
     note = f"# its settings then: {one.settings_sha256}; the new results.json says whether they are the same"
+    note += "" if one.settings else "; they are not recorded, so these are the defaults"
     return [note, shlex.join(command) + judge]
+
+
+def _measured_by(settings: Mapping[str, JsonValue]) -> list[str]:
+    """The options with which an evaluation was made, whatever is the default by then."""
+    words, flat = list[str](), flatten(settings)
+    for option, key in (("--generations", "num_generations"), ("--limit", "limit"), ("--audit", "audit")):
+        words += [option, str(flat[key])] if flat.get(key) else []
+    for name, value in flat.items():
+        key = name.removeprefix("judge.")
+        if key.startswith(("generation.", "judging.")) and value is not None:
+            words += ["--set", f"{key}={value}"]
+    return words

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from pydantic import Field
@@ -28,6 +29,7 @@ TIMESTAMP = "timestamp"  # of a line of `steps.jsonl`, in milliseconds; no figur
 LINEAGE_RUN_TAG, LINEAGE_PAGE = "march.lineage_uri", "lineage.html"
 KEPT = "rollouts/kept"  # how many answers of a step are on disk
 _VARIABLE = "MLFLOW_TRACKING_URI"
+_MOST_SAID = 300  # letters of an error of MLflow
 _MOUNTS = Path("/proc/self/mounts")
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "beegfs", "afs", "fuse.glusterfs", "fuse.sshfs")
 
@@ -103,8 +105,17 @@ def reached(tracking_uri: str, what: str, *, fix: str) -> Iterator[Any]:
     try:
         yield MlflowClient(tracking_uri)
     except MlflowException as error:
-        problem = " ".join(str(error).split())
-        raise ValueError(f"{tracking_uri}: {what}: {problem:.200}; {fix}") from error
+        raise ValueError(f"{tracking_uri}: {what}: {mlflows_problem(error)}; {fix}") from error
+
+
+def mlflows_problem(error: BaseException) -> str:
+    """What MLflow says, or why it could not ask: a whole address of a request hides that."""
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return f"cannot be reached: {cause.strerror}"
+        cause = cause.__cause__ or cause.__context__
+    return shorten(str(error), _MOST_SAID, placeholder=" ...")
 
 
 def tracking_address(given: str | None, folder: Path) -> str:

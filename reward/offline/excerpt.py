@@ -85,6 +85,12 @@ def windows(num_chars: int, places: Sequence[tuple[int, int]], *, most: int) -> 
     return merged
 
 
+def shortened(text: str, most: int) -> str:
+    """A long name without its middle, in `most` letters at most."""
+    half = (most - 1) // 2
+    return text if len(text) <= most else f"{text[:half]}\u2026{text[-half:]}"
+
+
 def printable(text: str) -> str:
     """A text that no terminal obeys: control characters and overrides of direction show as U+FFFD.
 

@@ -144,7 +144,7 @@ def plain_table(title: str, first: str, *numeric: str) -> Table:
     """A table whose first column is text and whose others are numbers."""
     heading = Text(title, style="bold")  # a text, since a string would be read as markup
     table = Table(title=heading, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first, no_wrap=True)
+    table.add_column(first, overflow="fold")  # a long name takes several lines; no figure is cut
     for name in numeric:
         table.add_column(name, justify="right", no_wrap=True)
     return table
