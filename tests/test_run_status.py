@@ -96,7 +96,7 @@ def test_a_run_that_failed_says_why_until_a_resume_finishes_it(code: int, worker
     assert run.data.params["preset"] == "paper"
     assert (run.info.status, tags.pop(EXIT_CODE_TAG)) == ("FAILED", str(code)) and run.info.end_time
     assert tags.pop(ENDED_TAG) == f"{failed.value}".replace(f"march:{SECRET}@", "") and not tags
-    workers.files = {RESULT_FILE: "{}"}
+    workers.files = {RESULT_FILE: '{"steps": 2, "model": "model"}'}
     assert workers.train() == 0
     assert [run.info.status for run in workers.before] == ["RUNNING", "RUNNING"]
     assert not workers.before[1].data.tags.keys() & {ENDED_TAG, EXIT_CODE_TAG}
@@ -104,7 +104,7 @@ def test_a_run_that_failed_says_why_until_a_resume_finishes_it(code: int, worker
 
 
 def test_a_finished_run_stays_finished(workers: Workers, capsys: pytest.CaptureFixture[str]) -> None:
-    workers.files = {RESULT_FILE: "{}"}
+    workers.files = {RESULT_FILE: '{"steps": 2, "model": "model"}'}
     assert workers.train() == 0
     ended = workers.run().info
     assert ended.status == "FINISHED" and workers.train() == 0 and len(workers.before) == 1
@@ -119,7 +119,7 @@ def test_another_worker_goes_on_where_a_process_of_the_last_one_died(
     workers: Workers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(training, "prepare_resume", lambda checkpoints: len(read_steps(workers.folder)))
-    workers.deaths, workers.files = 2, {RESULT_FILE: "{}"}
+    workers.deaths, workers.files = 2, {RESULT_FILE: '{"steps": 2, "model": "model"}'}
     assert workers.train() == 0 and len(workers.before) == 3
     said = capsys.readouterr().err
     assert "march: the worker ended with code -9; restart 1 of 3\n" in said and "restart 2 of 3" in said
@@ -188,7 +188,7 @@ def test_a_resume_may_bring_other_guards_and_nothing_else(
             workers.train("guards.kl={limit: 0.9, action: stop}", other)
         assert f"other settings: {other.partition('=')[0]} (recorded {told})" in str(refused.value)
     assert (workers.folder / "run.json").read_text() == before
-    workers.files = {RESULT_FILE: "{}"}
+    workers.files = {RESULT_FILE: '{"steps": 2, "model": "model"}'}
     assert workers.train("guards.kl={limit: 0.9, action: stop}") == 0
     assert "goes on with changed settings: guards.kl.limit (recorded 0.5, now 0.9)" in capsys.readouterr().out
     state = RunState.model_validate_json((workers.folder / "run.json").read_text())
