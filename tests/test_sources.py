@@ -107,7 +107,7 @@ def official(name: str, folder: Path) -> list[dict[str, Any]]:
         return rows
     if name == "jsonl":
         documents = [{"id": "d", "title": "t", "text": "50 people came."}]
-        return [{"id": "1", "query": "How many?", "documents": documents, "gold": "50", "response": "50"}]
+        return [{"id": "1", "query": "How many?", "documents": documents, "answer": "50", "response": "50"}]
     text = SLICES[name].read_text() if name != "ragtruth" else ""
     return [json.loads(line) for line in text.splitlines()] if name == "musique" else json.loads(text)
 

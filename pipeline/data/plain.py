@@ -35,7 +35,8 @@ class PlainRow(QuestionRow):
         if isinstance(value, dict):
             known = {field.alias or name for name, field in cls.model_fields.items()}
             for key in sorted(value.keys() - known):
-                if near := get_close_matches(key, known - value.keys(), n=1, cutoff=_LEAST_SIMILARITY):
+                near = get_close_matches(key, known - value.keys(), n=1, cutoff=_LEAST_SIMILARITY)
+                if near and near[0] != f"{key}s":  # an `answer` of other tools is no misspelt `answers`
                     raise ValueError(f"{key}: is no key of a row, but {near[0]} is")
         return value
 

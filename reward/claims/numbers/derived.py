@@ -97,9 +97,7 @@ class _Said(NamedTuple):
     low: int  # where it begins
     number: Number
     relation: Relation
-    old_at: tuple[
-        int, int
-    ]  # where in the response it says what is compared with: behind "from", "than", "as"
+    old_at: tuple[int, int]  # what is compared with, in the response: behind "from", "than", "as"
 
     @property
     def words(self) -> frozenset[str]:
