@@ -139,6 +139,6 @@ def test_an_unknown_layout_is_one_clear_line(tmp_path: Path) -> None:
     path.write_text('{"text": "x"}\n')
     with pytest.raises(ValueError, match="its first row is in no layout that is known"):
         list(evaluation_queries(path))
-    path.write_text('{"id": "1", "query": "Who?", "documents": ["Ann came."], "answer": "Ann"}\n')
-    with pytest.raises(ValueError, match=r"set\.jsonl:1: answer: is no key of a row, but answers is"):
+    path.write_text('{"id": "1", "query": "Who?", "documents": ["Ann came."], "answrs": "Ann"}\n')
+    with pytest.raises(ValueError, match=r"set\.jsonl:1: answrs: is no key of a row, but answers is"):
         list(evaluation_queries(path))
