@@ -15,6 +15,11 @@ _PLAIN = {
 }
 
 
+# Problems of which the words say all; for others, an edge shows what it found.
+SAID_WHOLE = frozenset({"extra_forbidden", "missing", "too_short"})
+_MOST_PLACES = 3
+
+
 def problems(error: ValidationError) -> list[ErrorDetails]:
     """The problems of a record, in order; `msg` is in plain words.
 
@@ -23,25 +28,39 @@ def problems(error: ValidationError) -> list[ErrorDetails]:
     found = error.errors(include_url=False)
     wrong_inside = {one["loc"][:end] for one in found for end in range(len(one["loc"]))}
     kept = [one for one in found if one["type"] != "too_short" or one["loc"] not in wrong_inside]
-    return [ErrorDetails({**one, "msg": _words(one)}) for one in kept]
+    return [ErrorDetails({**one, "msg": _words(one, error.title)}) for one in kept]
 
 
-def _words(problem: ErrorDetails) -> str:
+def _words(problem: ErrorDetails, record: str) -> str:
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key; {_fix_of_key(problem, record)}"
+    if problem["type"] == "missing":
+        return "missing; add it"
     if problem["type"] == "too_short" and problem["ctx"]["min_length"] == 1:
         return "is empty; give one at least"
     return _PLAIN.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
 
 
-def unknown_key(problem: ErrorDetails, of: type[BaseModel] | None) -> str:
-    """What to say of a key that a record (`of` this class, where it is known) does not have."""
+def _fix_of_key(problem: ErrorDetails, record: str) -> str:
+    """How to write a key that the class named `record` does not have at that place."""
     *groups, key = problem["loc"]
-    models = [of] if of else []
+    models = records = [one for one in _subclasses(BaseModel) if one.__name__ == record]
     for group in groups:  # which may be an index, or the name of a union's member
         inside = [one.model_fields[group].annotation for one in models if group in one.model_fields]
         models = [model for annotation in inside for model in _models(annotation)] if inside else models
     known = [name for model in models for name in model.model_fields]
-    near = get_close_matches(str(key), known, n=1, cutoff=0.7)
-    return f"unknown key; did you mean {near[0]}?" if near else "unknown key; remove it or fix its name"
+    if near := get_close_matches(str(key), known, n=1, cutoff=0.7):
+        return f"did you mean {near[0]}?"
+    elsewhere = sorted({place for one in records for place in _places(one, str(key))})
+    if 0 < len(elsewhere) <= _MOST_PLACES:
+        return f"did you mean {' or '.join(elsewhere)}?"
+    return "remove it or fix its name"
+
+
+def _subclasses(of: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for one in of.__subclasses__():
+        yield one
+        yield from _subclasses(one)
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:
@@ -49,3 +68,12 @@ def _models(annotation: object) -> Iterator[type[BaseModel]]:
         yield annotation
     for part in get_args(annotation):
         yield from _models(part)
+
+
+def _places(model: type[BaseModel], key: str) -> Iterator[str]:
+    """Where in a record there is such a key, in dotted names."""
+    for name, field in model.model_fields.items():
+        if name == key:
+            yield name
+        for inside in _models(field.annotation):
+            yield from (f"{name}.{place}" for place in _places(inside, key))

@@ -211,7 +211,17 @@ ONLY = {
     "reward.samplers": {"types", "config", "telemetry"},
     "reward.judging": {"claims", "types", "config", "samplers"},  # the samplers' error, for its type alone
     "reward.roles": {
-        *("claims", "judging", "samplers", "types", "config", "provenance", "telemetry", "user_yaml")
+        *(
+            "claims",
+            "judging",
+            "samplers",
+            "types",
+            "config",
+            "problems",
+            "provenance",
+            "telemetry",
+            "user_yaml",
+        )
     },
     "reward.lexical": {"checks", "claims", "judging", "roles", "types", "config", "provenance"},
     "orchestration.terminal": set(),

@@ -98,9 +98,12 @@ def test_the_digest_names_the_templates_and_not_the_layout(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ({"checker": None}, "checker: Input should be a valid dictionary"),
-        ({"judge": {"system": "", "user": ""}}, "judge: Extra inputs are not permitted"),
-        ({"proposer": {"user": "{{ response }}"}}, "proposer.system: Field required"),
+        ({"checker": None}, "checker: is no object, keys with values (found None); give exactly"),
+        (
+            {"judge": {"system": "", "user": ""}},
+            "judge: unknown key; remove it or fix its name; give exactly",
+        ),
+        ({"proposer": {"user": "{{ response }}"}}, "proposer.system: missing; add it; give exactly"),
         (
             {"proposer": {"system": 3, "user": "{{ response }}"}},
             "proposer.system: Input should be a valid string (found 3); give exactly",

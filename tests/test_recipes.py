@@ -122,6 +122,8 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
             "reward.sampler={kind: openai, modl: x}",
             "reward.sampler.openai.modl: unknown key; did you mean model?",
         ),
+        ("ppo.max_steps=8", "--set ppo.max_steps: unknown key; did you mean data.max_steps?"),
+        ("lr=1", "--set lr: unknown key; did you mean ppo.actor.lr or ppo.critic.lr or warmup.lr?"),
         ("canary.answer=8", "--set canary.answer: unknown key; did you mean answers?"),
         ("ppo={kl_coef: 1, kl_coef: 2}", "kl_coef: given twice, in line 1; keep one"),
         ("seed=2024-13-45", "--set 'seed=2024-13-45': month must be in 1..12"),

@@ -36,9 +36,12 @@ def test_a_response_is_what_follows_its_prompt(response: str, suffixes: list[str
 @pytest.mark.parametrize(
     ("documents", "says"),
     [
-        ([{"id": "a", "text": "60", "score": 1}], "query.documents.0.score: Extra inputs are not permitted"),
+        (
+            [{"id": "a", "text": "60", "score": 1}],
+            "query.documents.0.score: unknown key; remove it or fix its name",
+        ),
         ([60], "query.documents.0: is no object, keys with values"),
-        ([{}], "query.documents.0.id: Field required (and 1 more)"),
+        ([{}], "query.documents.0.id: missing; add it (and 1 more)"),
         ([], "query.documents: is empty; give one at least"),
         (50, "query.documents: is no list"),
     ],

@@ -219,7 +219,7 @@ def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
     except ValidationError as error:
         from orchestration.terminal.messages import user_error
 
-        raise ValueError(f"{file.name}: {user_error(error, of=Job)}") from None
+        raise ValueError(f"{file.name}: {user_error(error)}") from None
     refuse_password("registry.uri" if job.registry.uri else "MLFLOW_TRACKING_URI", job.registry.address)
     return job
 

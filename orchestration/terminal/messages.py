@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
     from rich.console import Console
 
@@ -54,15 +53,15 @@ def error_console() -> Console:
     return output_console(stderr=True)
 
 
-def user_error(error: Exception, *, of: type[BaseModel] | None = None) -> str | None:
-    """The line for an error that a user can fix (in settings `of` a class); None for one that only we can."""
+def user_error(error: Exception) -> str | None:
+    """The line for an error that a user can fix; None for one that only we can."""
     import yaml
     from pydantic import ValidationError
 
     from reward.problems import problems
 
     if isinstance(error, ValidationError):
-        return "; ".join(_problem(problem, of) for problem in problems(error))
+        return "; ".join(_problem(problem) for problem in problems(error))
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "").partition(".")[0]
         if package in _NEAR_DUPLICATES:
@@ -78,15 +77,13 @@ def user_error(error: Exception, *, of: type[BaseModel] | None = None) -> str | 
     return str(error) if isinstance(error, ValueError | OSError) else None
 
 
-def _problem(problem: ErrorDetails, of: type[BaseModel] | None) -> str:
-    from reward.problems import unknown_key
+def _problem(problem: ErrorDetails) -> str:
+    from reward.problems import SAID_WHOLE
 
     field = ".".join(str(part) for part in problem["loc"])
     text = problem["msg"]
-    if problem["type"] == "extra_forbidden":
-        return f"{field}: {unknown_key(problem, of)}"
-    if problem["type"] == "missing":
-        return f"{field}: missing; add it"
+    if problem["type"] in SAID_WHOLE:
+        return f"{field}: {text}"
     if not field or field.endswith(("base_url", "base_urls")):  # which may hold credentials
         return f"{field}: {text}" if field and not text.startswith("base_url") else text
     from pipeline.redaction import redact

@@ -383,7 +383,7 @@ def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe
     try:
         recipe = Recipe.model_validate(tree)
     except ValidationError as error:
-        lines = [explain(path, overrides or [], one, of=Recipe) for one in problems(error)]
+        lines = [explain(path, overrides or [], one) for one in problems(error)]
         raise ValueError("; ".join(lines)) from None
     refuse_password("tracking.uri", recipe.tracking.uri)
     _refuse_unread_rows(recipe.data)

@@ -12,12 +12,11 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from pipeline.redaction import redact
 from reward.assignments import read_settings
-from reward.problems import unknown_key
+from reward.problems import SAID_WHOLE
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 PRESETS = Path(__file__).resolve().parent / "presets"
@@ -104,7 +103,7 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def explain(path: Path, overrides: Sequence[str], problem: ErrorDetails, *, of: type[BaseModel]) -> str:
+def explain(path: Path, overrides: Sequence[str], problem: ErrorDetails) -> str:
     """One of the `problems` of a recipe in one line, with the file or the `--set` that it is about."""
     key, text, given = ".".join(str(part) for part in problem["loc"]), problem["msg"], problem["input"]
     said = [assignment.partition("=")[0].strip() for assignment in overrides]
@@ -116,11 +115,8 @@ def explain(path: Path, overrides: Sequence[str], problem: ErrorDetails, *, of: 
         read = [one.removeprefix(group) for one in said if one.startswith(group)]
         is_set = isinstance(given, dict) and any(re.search(rf"\b{re.escape(one)}\b", text) for one in read)
         where = ": ".join(filter(None, ["--set" if is_set else path.name, key]))
-    if problem["type"] == "extra_forbidden":
-        return f"{where}: {unknown_key(problem, of)}"
-    if problem["type"] == "missing":
-        return f"{where}: missing; add it"
     if problem["type"] == "tuple_type":
         return f"{where}: {given!r:.80} is no list; write [{given!s:.80}]"
     shown = redact(given) if isinstance(given, str) else given
-    return f"{where}: {text}" + ("" if isinstance(given, dict) else f" (got {shown!r:.80})")
+    is_whole = isinstance(given, dict) or problem["type"] in SAID_WHOLE
+    return f"{where}: {text}" + ("" if is_whole else f" (got {shown!r:.80})")

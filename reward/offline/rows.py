@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import from_json
 
-from reward.problems import problems
+from reward.problems import SAID_WHOLE, problems
 from reward.provenance import json_sha256
 from reward.types import Document, RagQuery, Record, Span
 
@@ -179,6 +179,6 @@ def explain(error: ValidationError) -> str:
     if problem["type"] == "json_invalid":
         return f"not JSON ({text.removeprefix('Invalid JSON: ')}); fix the line or remove it"
     if problem["type"] == "missing":
-        return f"{field}: missing; add it"
-    found = f" (found {problem['input']!r:.60})" if field and problem["type"] != "too_short" else ""
+        return f"{field}: {text}"
+    found = f" (found {problem['input']!r:.60})" if field and problem["type"] not in SAID_WHOLE else ""
     return " ".join(f"{field}: {text}{found}; fix the row or remove it".removeprefix(": ").split())

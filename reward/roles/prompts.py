@@ -28,6 +28,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import ValidationError
 
 from reward.config import Settings
+from reward.problems import SAID_WHOLE, problems
 from reward.provenance import json_sha256
 from reward.samplers import Message
 from reward.samplers.special import neutralise
@@ -137,12 +138,12 @@ def _read(where: str) -> dict[str, dict[str, str]]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"prompts: {where} is not YAML in UTF-8: {' '.join(str(error).split())}") from error
     except ValidationError as error:
-        problem = error.errors()[0]
+        problem = problems(error)[0]
         field = ".".join(map(str, problem["loc"])) or "the file"
-        wrong = problem["msg"].partition(" or instance of")[0]
+        found = "" if problem["type"] in SAID_WHOLE else f" (found {problem['input']!r:.60})"
         raise ValueError(
-            f"prompts: {where}: {field}: {wrong} (found {problem['input']!r:.60}); give exactly "
-            "solver, proposer and checker, each with the texts system and user"
+            f"prompts: {where}: {field}: {problem['msg']}{found}; give exactly solver, proposer and checker, "
+            "each with the texts system and user"
         ) from error
     except ValueError as error:
         raise ValueError(f"prompts: {where}: {error}") from error
