@@ -45,11 +45,12 @@ def train(
     run_dir: Path | None = None,
     overrides: list[str] | None = None,
     dry_run: bool = False,
-    is_part: bool = False,
+    part_of: str | None = None,
 ) -> int:
     """Runs or resumes a training run and shows its progress; returns the exit code.
 
-    At its end it prints what was made, if it is no part of a longer command.
+    At its end it prints what was made, unless it is part of something longer, which `part_of` names; MLflow's
+    run has that name, too.
 
     Raises:
         ValueError, FileNotFoundError: a recipe, row file or run folder that cannot be used.
@@ -72,7 +73,8 @@ def train(
         raise ValueError(problem)
     folder.mkdir(parents=True, exist_ok=True)
     with only_run_in(folder) as lock:
-        state = _open_run(settings, folder, asked_settings(settings, recipe, overrides))
+        asked = asked_settings(settings, recipe, overrides)
+        state = _open_run(settings, folder, asked, name=part_of or folder.name)
         if (folder / RESULT_FILE).exists():
             print(f"{folder}: this run is finished; use another --run-dir for a new one")
             note_status(folder, "FINISHED")  # it may have been killed before
@@ -81,7 +83,7 @@ def train(
         with terminable(), kept_status(folder):
             note_surroundings(folder)
             _train_to_the_end(state, folder, lock)
-        if not is_part:
+        if part_of is None:
             print(_end(state, run_dir or Path("runs") / settings.name), flush=True)
     return 0
 
@@ -125,7 +127,7 @@ def _train_to_the_end(state: RunState, folder: Path, lock: IO[str]) -> None:
         note_status(folder, "RUNNING", {RESTARTS_TAG: one_line(f"{restarts + 1}, after {failure.message}")})
 
 
-def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:
+def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...], *, name: str) -> RunState:
     """Reads the run's state, or makes rows and an MLflow run and writes it."""
     path = folder / RUN_FILE
     if path.is_file():
@@ -142,7 +144,7 @@ def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...]) -> RunState:
         tracking_uri=uri,
         artifact_root=folder.parent / "mlartifacts",
         experiment=recipe.tracking.experiment,
-        name=folder.name,
+        name=name,
         params=recipe.model_dump(mode="json") | {"recipe_digest": recipe.digest},
     )
     state = RunState(

@@ -232,7 +232,7 @@ class Stage:
         monkeypatch.setattr(demo, "train", self.train)
         monkeypatch.setattr("pipeline.demo.measure._run", self.run)
 
-    def train(self, recipe: str, *, run_dir: Path, overrides: list[str], is_part: bool) -> int:
+    def train(self, recipe: str, *, run_dir: Path, overrides: list[str], part_of: str) -> int:
         self.num_trainings += 1
         settings, folder = load_recipe(recipe, overrides), run_dir.resolve()
         if not (folder / "run.json").exists():

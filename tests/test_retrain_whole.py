@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
+from mlflow import MlflowClient
 
 from orchestration.registry.chain import Action, Chain
 from orchestration.registry.store import LINEAGE_TAG, REPORT_TAG, Registry
@@ -98,6 +99,13 @@ def test_mlflow_shows_every_stage_of_both(place: SimpleNamespace) -> None:
     assert states[Stage.EVALUATE].spent.tokens > 0
     attempts = {one.stage: one.attempts for one in states.values() if not one.reused}
     assert attempts.pop(Stage.TRAIN) == 2 and set(attempts.values()) == {1}
+
+
+def test_the_trainings_runs_have_names_of_their_own(place: SimpleNamespace) -> None:
+    client = MlflowClient(place.registry)
+    sources = [client.get_run(one.run_id) for one in client.search_model_versions(f"name='{MODEL}'")]
+    names = {run.info.run_name for run in sources}
+    assert len(names) == 2 and all(name.startswith("small-train-") for name in names)
 
 
 def test_the_store_is_whole_and_knows_where_the_weights_came_from(place: SimpleNamespace) -> None:

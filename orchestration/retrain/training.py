@@ -45,7 +45,8 @@ def train(attempt: Attempt) -> StageResult:
     run_dir = attempt.folder / RUN
     before = num_tokens(read_steps(run_dir))
     with _progress(attempt, run_dir, before):
-        run_training(attempt.recipe_name, run_dir=run_dir, overrides=said, is_part=True)
+        name = f"{attempt.job.name}-{attempt.folder.name}"
+        run_training(attempt.recipe_name, run_dir=run_dir, overrides=said, part_of=name)
     model = run_dir / "model"
     weights = attempt.publish(model, kind=MODEL)
     record = attempt.publish(_record(run_dir, attempt.folder / "record", parent), kind=RUN)

@@ -77,7 +77,7 @@ def run_demo(
         before = measure(loaded.model_path, BEFORE_FILE)
     with _timed(run_dir, "training"):
         # It says so if an earlier call finished it.
-        train(recipe, run_dir=run_dir, overrides=given, is_part=True)
+        train(recipe, run_dir=run_dir, overrides=given, part_of=run_dir.name)
     with _timed(run_dir, "after"):
         after = measure(str((run_dir / "model").resolve()), AFTER_FILE)
     summary = _summarise(recipe, loaded, run_dir, before, after, own)
