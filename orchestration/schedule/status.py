@@ -55,6 +55,7 @@ class JobStatus(Record):
     budget: BudgetSettings
     look: Look | None = Field(default=None, description="At its triggers; None: MLflow could not be read.")
     model: ModelStatus | None = Field(default=None, description="None: there is no registry yet.")
+    missing: str | None = Field(default=None, description="The registry's file, where there is none yet.")
     retrainings: tuple[Retraining, ...] = Field(default=(), description="The last ones, newest first.")
     problems: tuple[str, ...] = Field(default=(), description="What could not be read.")
 
@@ -87,6 +88,7 @@ def _job_status(file: Path, now: float) -> JobStatus:
         budget=job.budget,
         look=look,
         model=model,
+        missing=None if is_there else job.registry.address,
         retrainings=tuple(retrainings[:_NUM_RETRAININGS]),
         problems=tuple(problems),
     )
@@ -150,6 +152,9 @@ def _block(job: JobStatus, now: float) -> RenderableType:
         named = {**aliases, "candidate": job.model.candidate}
         said = ", ".join(f"{alias} {version or 'none'}" for alias, version in named.items())
         parts.append(_row("model", Text(f"{job.model_name}: {said}")))
+    if job.missing:
+        where = f"{job.model_name}: nothing is retrained yet, by {job.missing}"
+        parts.append(_row("model", Text(where, style=_WARN)))
     for one in job.model.waiting if job.model else ():
         asked = Text(f"version {one.version} waits; {one.by} asked at {one.at}", style=_WARN)
         parts += [_row("approve", asked), _row("", Text(one.command, style=f"bold {_WARN}"))]
