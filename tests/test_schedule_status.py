@@ -171,8 +171,8 @@ def test_a_job_is_read_with_its_triggers(job: Path, tmp_path: Path) -> None:
     assert [trigger.cause for trigger in one.look.triggers] == list(Cause)
     assert one.look.triggers[2].drift is not None and one.look.triggers[2].drift.num_new == 7
     assert Status.model_validate_json(found.model_dump_json()) == found
-    # It may be a relative address, asked from another folder than the retrainings' one.
-    assert f"nothing is retrained yet, by sqlite:///{tmp_path}/mlflow.db" in in_terminal(found)
+    # A relative address depends on the folder that the command is run in.
+    assert f"nothing is retrained yet, as there is no {tmp_path}/mlflow.db" in in_terminal(found, width=250)
 
 
 def test_verdicts_that_cannot_be_read_are_shown_beside_the_other_triggers(job: Path, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from orchestration.schedule.drift import DriftState
 from orchestration.schedule.due import Look, Trigger, look_around
 from reward.types import Record
 
+_SQLITE = "sqlite:///"
 _NUM_RETRAININGS = 5  # the last ones
 _PATIENCE_S = 2.0  # for an MLflow server that does not answer
 _SILENT_S = 300.0  # without a sign of life for so long, a retraining is probably gone
@@ -88,7 +89,7 @@ def _job_status(file: Path, now: float) -> JobStatus:
         budget=job.budget,
         look=look,
         model=model,
-        missing=None if is_there else job.registry.address,
+        missing=None if is_there else str(Path(job.registry.address.removeprefix(_SQLITE)).absolute()),
         retrainings=tuple(retrainings[:_NUM_RETRAININGS]),
         problems=tuple(problems),
     )
@@ -112,7 +113,7 @@ def _model_status(job: Job) -> ModelStatus:
 
 def has_registry(address: str) -> bool:
     """Whether there is something to ask; asking would make a database that is not there."""
-    file = address.removeprefix("sqlite:///")
+    file = address.removeprefix(_SQLITE)
     return file == address or Path(file).is_file()
 
 
@@ -153,7 +154,7 @@ def _block(job: JobStatus, now: float) -> RenderableType:
         said = ", ".join(f"{alias} {version or 'none'}" for alias, version in named.items())
         parts.append(_row("model", Text(f"{job.model_name}: {said}")))
     if job.missing:
-        where = f"{job.model_name}: nothing is retrained yet, by {job.missing}"
+        where = f"{job.model_name}: nothing is retrained yet, as there is no {job.missing}"
         parts.append(_row("model", Text(where, style=_WARN)))
     for one in job.model.waiting if job.model else ():
         asked = Text(f"version {one.version} waits; {one.by} asked at {one.at}", style=_WARN)
