@@ -115,6 +115,15 @@ def test_a_step_of_other_weights_than_the_actors_is_not_trained(logprob: float) 
     train(logprob, reward=None)  # nothing is trained
 
 
+def test_answers_of_older_weights_may_differ_because_the_policy_has_moved() -> None:
+    maker = Maker()
+    maker.max_gap, maker.age = 0.02, 1
+    with pytest.raises(
+        WeightSyncError, match=r"1 weight sync\(s\) old: steps move the policy by more \(lower"
+    ):
+        MarchExperienceMaker.make_experience_batch(maker, [answer(0.0, logprob=-0.03)])
+
+
 def test_roles_are_whitened_apart() -> None:
     shapes = ((0.0, 4, 30), (-1.0, 4, 30), (-1.0, 4, 30), (0.0, 4, 2))
     answers = [answer(reward, solver=solver, checker=checker) for reward, solver, checker in shapes]

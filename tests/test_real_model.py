@@ -31,6 +31,7 @@ SMALL = {
     "audit.proposer.max_tokens": 64,
     "audit.checker.max_tokens": 64,
     "cluster.lora": "{rank: 8, alpha: 16}",
+    "cluster.colocate": "all",
     "warmup.num_demonstrations": 48,
     "checkpoint.every": STEPS,
     "guards.max_unscored_rate": 0.99,  # 48 demonstrations teach a start that often writes no usable list

@@ -100,6 +100,8 @@ class MarchSamplesGenerator(SamplesGenerator):  # type: ignore[misc]  # OpenRLHF
 class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # OpenRLHF is untyped
     """Adds the other roles' rows and keeps the roles' advantages apart."""
 
+    age = 0  # of the step's oldest answer, in weight syncs
+
     def __init__(
         self,
         *args: Any,
@@ -124,7 +126,7 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         """Returns what one PPO step trains, a part for each rank; raises as `sync_metrics`."""
         laid_out = self.lay_out(rollout_samples)
         if self.max_gap is not None:
-            self.metrics |= sync_metrics(self.metrics, max_gap=self.max_gap)
+            self.metrics |= sync_metrics(self.metrics, max_gap=self.max_gap, age=self.age)
         if self.args.algo.advantage.is_correction_level == "off":  # nobody reads them any more
             for batch in laid_out:
                 batch.rollout_log_probs = None  # they would keep equal rows apart
@@ -282,19 +284,24 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
             experience.kl = None
 
 
-def sync_metrics(metrics: Mapping[str, float], *, max_gap: float) -> dict[str, float]:
+def sync_metrics(metrics: Mapping[str, float], *, max_gap: float, age: int = 0) -> dict[str, float]:
     """The gap of engines and actor on a step's trained tokens: the largest of the roles' `sampler_gap`.
 
     A mean over sampled tokens, because there both sides round alike: on the same weights in bfloat16 it is
-    below 0.001, while single unlikely tokens of a prompt differ by 0.3 (docs/log.md).
+    below 0.001, while single unlikely tokens of a prompt differ by 0.3 (docs/log.md). Answers that are `age`
+    weight syncs old are not of the actor's weights, so the gap holds `age` steps of training, too.
 
     Raises:
         WeightSyncError: it is above `max_gap`, nats a token, or no number.
     """
     gaps = [metrics[name] for role in Role if (name := f"{role}/sampler_gap") in metrics]
     if wrong := [gap for gap in gaps if not gap <= max_gap]:
+        why = "the last weight sync did not arrive"
+        if age:
+            moved = "steps move the policy by more (lower ppo.actor.lr, or raise the limit)"
+            why = f"answers are up to {age} weight sync(s) old: {moved}, or {why}"
         raise WeightSyncError(
             f"engines and actor differ by {wrong[0]:.4f} nats a token, over guards.probe_tolerance "
-            f"{max_gap:g}; the last weight sync did not arrive"
+            f"{max_gap:g}; {why}"
         )
     return {"sync/logprob_gap": max(gaps)} if gaps else {}

@@ -108,6 +108,7 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
             "rollout/staleness": sum(ages) / len(ages),
             "rollout/stale_rate": num_stale / len(rollout_samples),
         }
+        self.experience_maker.age = max(ages)
         self.watch.begin(rollout_samples, global_step + 1)
         trained: tuple[dict[str, Any], int] = super().train_step(rollout_samples, global_step)
         return trained
