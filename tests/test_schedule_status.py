@@ -34,9 +34,9 @@ from orchestration.schedule.status import (
     print_status,
     read_status,
     retraining_line,
-    status_page,
     trigger_line,
 )
+from orchestration.schedule.status_page import status_page
 from reward.types import Outcome as AuditOutcome
 from tests.browser import BROWSER, MISSING, opened_page
 from tests.schedule_jobs import write_verdicts
@@ -147,7 +147,7 @@ def test_a_page_escapes_and_holds_all(tmp_path: Path) -> None:
     assert MARKUP not in page and "&lt;b onclick=alert(1)&gt;" in page
     for said in (
         "march model approve shop-solver 4",
-        "champion 3",
+        '<span class="soft">champion</span> <b>3</b>',
         "CUDA out of memory",
         "evaluate champion",
     ):

@@ -41,7 +41,8 @@ def status(
     """
     import os
 
-    from orchestration.schedule.status import print_status, read_status, status_page
+    from orchestration.schedule.status import print_status, read_status
+    from orchestration.schedule.status_page import status_page
     from reward.offline.files import replace_file
 
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # a look does not wait for a server

@@ -45,7 +45,7 @@ class Watch:
                 self._said[one.stage] = (one.state, one.attempts)
                 attempt = f"attempt {one.attempts}" if one.attempts > 1 else ""
                 took = f"{one.wall_s:,.1f} s" if one.state is StageState.DONE and not one.reused else ""
-                parts = [f"{one.stage}: {_state(one)}", attempt, took, one.error]
+                parts = [f"{one.stage}: {state_text(one)}", attempt, took, one.error]
                 self._print(", ".join(filter(None, parts)))
         rate = self._rate(progress) if progress else ""
         self._running.update(Text("  ".join(filter(None, [rate, spent_line(retraining, self._budget)]))))
@@ -85,7 +85,7 @@ def stages_table(retraining: Retraining, budget: BudgetSettings, *, title: str =
     for one in retraining.stages:
         table.add_row(
             one.stage.replace("_", " "),
-            Text(_state(one), style=_STYLES.get(one.state, "")),
+            state_text(one),
             str(one.attempts) if one.attempts else "",
             f"{one.wall_s:,.0f}" if one.wall_s else "",
             (one.key or "")[:12],
@@ -127,8 +127,9 @@ def approval_of(job: Job, version: str) -> str:
     return approval_command(registry.model, version, registry=registry.uri, store=store)
 
 
-def _state(one: StageStatus) -> str:
-    return "reused" if one.reused and one.state is StageState.DONE else str(one.state)
+def state_text(one: StageStatus) -> Text:
+    said = "reused" if one.reused and one.state is StageState.DONE else str(one.state)
+    return Text(said, style=_STYLES.get(one.state, ""))
 
 
 def _of(bound: float | None) -> str:

@@ -63,7 +63,8 @@ class Look(Record):
     def __str__(self) -> str:
         if self.waits_until is not None:
             again = f"{datetime.fromtimestamp(self.waits_until, UTC):%Y-%m-%d %H:%M:%S} UTC"
-            return f"failed {self.num_failures} times in a row; again at {again} ({self.why})"
+            why = f" ({self.why})" if self.why else ""  # what asked may not be readable now
+            return f"failed {self.num_failures} times in a row; again at {again}{why}"
         said = "; ".join(f"{one.cause}: {one.problem or one.detail}" for one in self.triggers)
         if self.gave_up:
             return f"failed {self.num_failures} times in a row and waits for the next trigger: {said}"

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from io import StringIO
 from pathlib import Path
 
 from pydantic import Field
@@ -31,7 +30,7 @@ _SQLITE = "sqlite:///"
 _NUM_RETRAININGS = 5  # the last ones
 _PATIENCE_S = 2.0  # for an MLflow server that does not answer
 _SILENT_S = 300.0  # without a sign of life for so long, a retraining is probably gone
-_LABEL_WIDTH, _PAGE_WIDTH = 9, 160  # in characters
+_LABEL_WIDTH = 9  # in characters
 _GOOD, _BUSY, _WARN, _BAD = "green", "cyan", "yellow", "red"
 
 
@@ -47,6 +46,10 @@ class ModelStatus(Record):
     candidate: str | None = None
     previous: str | None = None
     waiting: tuple[WaitingVersion, ...] = ()
+
+    @property
+    def aliases(self) -> dict[str, str | None]:
+        return {"champion": self.champion, "previous": self.previous, "candidate": self.candidate}
 
 
 class JobStatus(Record):
@@ -133,25 +136,15 @@ def print_status(status: Status, console: Console) -> None:
         console.print(_block(job, status.at))
 
 
-def status_page(status: Status) -> str:
-    """The same as HTML: one file that works from a disk."""
-    console = Console(record=True, file=StringIO(), width=_PAGE_WIDTH)
-    print_status(status, console)
-    return console.export_html()
-
-
 def _block(job: JobStatus, now: float) -> RenderableType:
     title = Text.assemble((job.name, "bold"), f"  {job.file}")
     parts: list[RenderableType] = [Text(), Rule(title, align="left", style="dim")]
     last = job.retrainings[0] if job.retrainings else None
-    runs = last is not None and last.state is RetrainingState.RUNNING and _silent_s(last, now) <= _SILENT_S
-    if job.look is not None and not runs:
+    if job.look is not None and not is_running(job, now):
         parts.append(_row("now", due_line(job.look)))
     parts += [_row("unread", Text(problem, style=_BAD)) for problem in job.problems]
     if job.model is not None:
-        aliases = {"champion": job.model.champion, "previous": job.model.previous}
-        named = {**aliases, "candidate": job.model.candidate}
-        said = ", ".join(f"{alias} {version or 'none'}" for alias, version in named.items())
+        said = ", ".join(f"{alias} {version or 'none'}" for alias, version in job.model.aliases.items())
         parts.append(_row("model", Text(f"{job.model_name}: {said}")))
     if job.missing:
         where = f"{job.model_name}: nothing is retrained yet, as there is no {job.missing}"
@@ -176,6 +169,12 @@ def _row(label: str, said: Text) -> Table:
     table.add_column(overflow="fold")
     table.add_row(label, said)
     return table
+
+
+def is_running(job: JobStatus, now: float) -> bool:
+    """Whether a retraining of it gives signs of life."""
+    last = job.retrainings[0] if job.retrainings else None
+    return last is not None and last.state is RetrainingState.RUNNING and _silent_s(last, now) <= _SILENT_S
 
 
 def trigger_line(trigger: Trigger, now: float) -> Text:
