@@ -101,6 +101,16 @@ def test_what_a_user_can_fix_is_one_line(
     assert model.bodies == []
 
 
+def test_a_model_that_cannot_be_started_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worlds = tmp_path / "worlds.json"
+    worlds.write_text('{"num_worlds": 2, "seed": 0}')
+    said = refused(capsys, "evaluate", "nowhere", "--benchmark", f"tiny={worlds}", "--out", tmp_path / "out")
+    assert "model: 'nowhere' is not a folder" in said
+    assert not (tmp_path / "out" / "results.json").exists()
+
+
 def started(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
     with log.open("w") as out:

@@ -26,6 +26,7 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from pipeline.evaluate.tasks.samples import of_march
+from pipeline.redaction import one_line
 from reward.config import LocalSamplerConfig, OpenAISamplerConfig, SamplingSettings
 from reward.provenance import json_sha256
 from reward.samplers import Message, Sampler, SamplerError
@@ -65,15 +66,21 @@ class ServedModel(ModelAPI):
         self._starting = asyncio.Lock()
 
     async def sampler(self) -> Sampler:
-        """The sampler, when it answers; raises `ServerDownError` when it does not."""
+        """The sampler, when it answers; raises `ServerDownError` when it does not, or cannot be started."""
         async with self._starting:
             if self.down is not None:
                 raise self.down
             if self._sampler is None:
-                self._sampler = make_sampler(self._config)
-                _OPEN.append(self)
-                _close_at_the_end()
-                await self._require_ready(self._sampler)
+                try:
+                    self._sampler = make_sampler(self._config)
+                    _OPEN.append(self)
+                    _close_at_the_end()
+                    await self._require_ready(self._sampler)
+                except ServerDownError:
+                    raise
+                except Exception as error:  # an engine that does not start fails for all alike
+                    line = f"{error}".removeprefix("sampler.model: ") or type(error).__name__
+                    raise self._goes_down(one_line(line)) from error
             return self._sampler
 
     async def _require_ready(self, sampler: Sampler) -> None:
