@@ -58,7 +58,7 @@ def test_two_evaluations_are_compared_and_the_better_one_is_named(
 ) -> None:
     assert march(*command(tmp_path / "one", model, judge)) == 0
     model.complete = lambda _: ["Answer: 1"]
-    compared = command(tmp_path / "two", model, judge, "--compare", tmp_path / "one")
+    compared = command(tmp_path / "two", model, judge, "--compare", tmp_path / "one", "--seed", 7)
     assert march(*compared) == 0
     assert "Compared with" in capsys.readouterr().out
     assert march("best", tmp_path / "one", tmp_path / "two") == 0
@@ -68,7 +68,22 @@ def test_two_evaluations_are_compared_and_the_better_one_is_named(
     assert march(*other) == 0
     capsys.readouterr()
     line = refused(capsys, "best", tmp_path / "one", tmp_path / "three")
-    assert "has another judge" in line and "evaluate both with the same" in line
+    assert "judge.judging.temperature is 0.5 there and 0.0 here; evaluate both with the same" in line
+    num_asked = len(model.bodies)
+    line = refused(capsys, *command(tmp_path / "four", model, judge, "--compare", tmp_path / "three"))
+    assert "--compare: judge.judging.temperature is 0.5 there" in line
+    assert len(model.bodies) == num_asked, "it is said before anything is asked"
+
+
+def test_a_style_that_a_benchmark_does_not_have_is_said(
+    tmp_path: Path, model: ChatServer, judge: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worlds = tmp_path / "worlds.json"
+    worlds.write_text('{"num_worlds": 2, "seed": 0}')
+    other = ["--benchmark", f"tiny={worlds}", "--style", "cot", "--limit", 1, "--generations", 1]
+    assert march(*command(tmp_path / "out", model, judge, *other)) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "tiny: is asked plain alone, and not cot" in said and "2wikimultihopqa: is asked" not in said
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from orchestration.commands.options import set_option
-from orchestration.terminal.messages import fail, output_console, table_console, warn_ignored
+from orchestration.terminal.messages import error_console, fail, output_console, table_console, warn_ignored
 
 if TYPE_CHECKING:
     from pipeline.evaluate.plan import EvaluationJob
@@ -151,6 +151,7 @@ def _evaluate(
     mlflow: str | None,
     mlflow_run: str | None,
 ) -> None:
+    from orchestration.terminal.progress import AnswerProgress
     from pipeline.evaluate.compare import compare
     from pipeline.evaluate.plan import Stage
     from pipeline.evaluate.report import print_manifest, render_report
@@ -158,13 +159,15 @@ def _evaluate(
     from pipeline.evaluate.run import run_evaluation
     from reward.offline.files import replace_file
 
-    if compared is not None:
-        read_manifest(compared)  # before anything is spent
+    other = read_manifest(compared) if compared is not None else None
     console, files = output_console(), [job.results_path]
     viewer = html.with_name(f"{html.stem}-items") if html else None  # Inspect's, with the logs
-    display = "rich" if console.is_terminal else "none"
     try:
-        manifest, num_tokens = run_evaluation(job, display=display, bundle=viewer)
+        if console.is_terminal:
+            manifest, num_tokens = run_evaluation(job, compared=other, display="rich", bundle=viewer)
+        else:
+            with AnswerProgress(error_console()) as bar:
+                manifest, num_tokens = run_evaluation(job, compared=other, tell=bar.tell, bundle=viewer)
     except KeyboardInterrupt:
         fail(f"stopped; {job.out} keeps what is done, and the same command goes on", code=130)
     if manifest is None:

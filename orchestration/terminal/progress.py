@@ -84,6 +84,22 @@ class AuditProgress(_Bar):
         self._print_when_due(f"{self._task.completed:,.0f} of {self._task.total or 0:,.0f} rows")
 
 
+class AnswerProgress(_Bar):
+    """Answers of an evaluation, stage by stage, where Inspect's own panel is not shown."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console, "starting", None, MofNCompleteColumn())
+
+    def tell(self, *, label: str, done: int, total: int) -> None:
+        """Counts the answers of this run; what an earlier one has made is in the total alone."""
+        if label != self._label:
+            self._label = label
+            self._progress.reset(self._id, total=total, description=label)
+        rate = f"{self._task.speed:,.1f} answers/s" if self._task.speed else ""
+        self._progress.update(self._id, completed=done, note=rate)
+        self._print_when_due(f"{done:,} of {total:,} answers")
+
+
 class ByteProgress(_Bar):
     """Files whose size is known and whose number of rows is not: bytes, and rows if any."""
 

@@ -4,11 +4,17 @@ Only evaluations that asked alike are held against each other: with another judg
 the difference would be theirs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from pipeline.evaluate.results import Manifest, read_all_results, read_manifest
+from pipeline.settings.tree import flatten
 from pipeline.statistics import (
     KAPPA,
     OVERALL,
@@ -19,6 +25,35 @@ from pipeline.statistics import (
     macro_average,
     paired_difference,
 )
+
+if TYPE_CHECKING:
+    from pipeline.evaluate.benchmark import PromptStyle
+    from pipeline.evaluate.plan import PlannedBenchmark
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What two evaluations must share to be held against each other: all but seeds, which are chance."""
+
+    sampled: Mapping[str, JsonValue]  # by dotted names
+    prompts: Mapping[str, tuple[str, PromptStyle]]  # digest and style by benchmark
+
+    @classmethod
+    def planned(cls, planned: Sequence[PlannedBenchmark]) -> Conditions:
+        settings = planned[0].job.settings(is_judged=any(one.is_judged for one in planned))
+        return cls._of(settings, {one.name: (one.benchmark.card.prompt_digest, one.style) for one in planned})
+
+    @classmethod
+    def measured(cls, manifest: Manifest) -> Conditions:
+        prompts = {name: (one.card.prompt_digest, one.style) for name, one in manifest.benchmarks.items()}
+        return cls._of(manifest.settings, prompts)
+
+    @classmethod
+    def _of(
+        cls, settings: Mapping[str, JsonValue], prompts: Mapping[str, tuple[str, PromptStyle]]
+    ) -> Conditions:
+        sampled = flatten({key: settings[key] for key in ("judge", "num_generations", "generation")})
+        return cls({key: value for key, value in sampled.items() if not key.endswith(".seed")}, prompts)
 
 
 @dataclass(frozen=True)
@@ -86,7 +121,7 @@ def compare(folder: Path, other: Path) -> Comparison:
         ValueError: they were judged otherwise, an item differs, or they have no benchmark in common.
     """
     manifest, before = read_manifest(folder), read_manifest(other)
-    require_alike(manifest, before, str(other))
+    require_alike(Conditions.measured(manifest), Conditions.measured(before), str(other))
     found, earlier = read_all_results(folder, manifest), read_all_results(other, before)
     changes: dict[str, dict[str, PairedDifference]] = {}
     for name in (name for name in manifest.measured if name in before.measured):
@@ -118,7 +153,7 @@ def choose_best(folders: Sequence[Path]) -> Choice:
     manifests = {str(folder): read_manifest(folder) for folder in folders}
     first_name, first = next(iter(manifests.items()))
     for name, manifest in manifests.items():
-        require_alike(first, manifest, name)
+        require_alike(Conditions.measured(first), Conditions.measured(manifest), name)
         if apart := manifest.measured.keys() ^ first.measured.keys():
             said = ", ".join(sorted(apart))
             raise ValueError(f"{name}: only one of it and {first_name} has {said}; evaluate both alike")
@@ -135,16 +170,15 @@ def choose_best(folders: Sequence[Path]) -> Choice:
     return Choice(best, averages, behind)
 
 
-def require_alike(one: Manifest, other: Manifest, name: str) -> None:
-    """Raises `ValueError` when two evaluations were not made alike."""
-    for key in ("judge", "num_generations", "generation"):
-        if one.settings[key] != other.settings[key]:
-            raise ValueError(
-                f"{name}: has another {key} ({other.settings[key]}); evaluate both with the same"
-            )
-    for benchmark in one.benchmarks.keys() & other.benchmarks.keys():
-        here, there = one.benchmarks[benchmark], other.benchmarks[benchmark]
-        if (here.card.prompt_digest, here.style) != (there.card.prompt_digest, there.style):
+def require_alike(one: Conditions, other: Conditions, name: str) -> None:
+    """Raises `ValueError` when two evaluations were not made alike; `name` is of the other one."""
+    here, there = one.sampled, other.sampled
+    for key in sorted(here.keys() | there.keys()):
+        if here.get(key) != there.get(key):
+            values = f"{key} is {there.get(key)!s:.60} there and {here.get(key)!s:.60} here"
+            raise ValueError(f"{name}: {values}; evaluate both with the same")
+    for benchmark in one.prompts.keys() & other.prompts.keys():
+        if one.prompts[benchmark] != other.prompts[benchmark]:
             raise ValueError(
                 f"{name}: {benchmark} has other prompts; evaluate both with the same version and style"
             )

@@ -79,6 +79,7 @@ class Manifest(Record):
     judge: str | None
     settings: dict[str, JsonValue] = Field(description="Everything that can change a figure.")
     settings_sha256: str
+    style: PromptStyle | None = Field(default=None, description="As asked for; some benchmarks have but one.")
     benchmarks: dict[str, BenchmarkFigures]
     average: MacroAverage | None = Field(description="Over the benchmarks, of their primary scores.")
 
@@ -94,6 +95,8 @@ class Manifest(Record):
         for name, one in self.benchmarks.items():
             few = [one.primary.warning] if one.primary and one.primary.warning else []
             found += [f"{name}: {warning}" for warning in few + one.counts.warnings]
+            if self.style not in (None, one.style):
+                found.append(f"{name}: is asked {one.style} alone, and not {self.style}")
         return found
 
 
@@ -109,6 +112,7 @@ def write_results(
         model=job.model.model,
         judge=job.judge.model if job.judge else None,
         settings=settings,
+        style=job.style,
         settings_sha256=json_sha256([settings]),
         benchmarks=benchmarks,
         average=macro_average(primary) if primary else None,

@@ -32,6 +32,7 @@ from inspect_ai.model import GenerateConfig, Model
 from inspect_ai.scorer import Score
 
 from pipeline.evaluate.benchmark import Item
+from pipeline.evaluate.compare import Conditions, require_alike
 from pipeline.evaluate.plan import EvaluationJob, PlannedBenchmark, Stage, make_plan
 from pipeline.evaluate.results import Counts, ItemResult, JudgedGeneration, Manifest, write_results
 from pipeline.evaluate.tasks import audits, benchmark_task
@@ -58,6 +59,7 @@ _TOO_LONG = "model_length"  # Inspect's word for a prompt that does not fit
 def run_evaluation(
     job: EvaluationJob,
     *,
+    compared: Manifest | None = None,
     tell: Callable[..., None] = lambda **_: None,
     display: str = "none",
     bundle: Path | None = None,
@@ -66,6 +68,7 @@ def run_evaluation(
 
     Args:
         job: What to evaluate, and how.
+        compared: Another evaluation that this one will be held against: one made otherwise is refused first.
         tell: Called with every answer: `label`, how many are `done` in this run, and the `total`.
         display: How Inspect shows progress, such as "rich".
         bundle: Folder for the judged logs with Inspect's viewer, as a static site.
@@ -78,6 +81,8 @@ def run_evaluation(
         ValueError: a row or a setting cannot be used, or a server does not answer. What was done is kept.
     """
     planned = make_plan(job)
+    if compared is not None:
+        require_alike(Conditions.planned(planned), Conditions.measured(compared), "--compare")
     with only_writer(job.out / ".lock", what="evaluation"):
         sets = _Sets(job, planned, tell, display)
         num_tokens = 0 if job.only is Stage.JUDGE else sets.generate()
