@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import IO, Any
@@ -36,7 +37,8 @@ from pipeline.rows import num_steps, planned_rows, rows_file, write_made
 from pipeline.settings.cluster import unreachable_from_nodes
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.settings.resume import asked_settings, gone_settings, resumed
-from pipeline.training.held_out import best_look, recorded_looks
+from pipeline.training.held_out import Look, best_look, is_over, recorded_looks
+from reward.offline.files import file_sha256, weights_sha256
 
 
 def train(
@@ -113,6 +115,7 @@ def _train_to_the_end(state: RunState, folder: Path, lock: IO[str]) -> None:
     total, most = num_steps(state.recipe, state.num_rows), state.recipe.checkpoint.restarts
     for restarts in count():
         (folder / ERROR_FILE).unlink(missing_ok=True)
+        _demand_same_inputs(state, folder)
         drop_steps_after(folder, prepare_resume(folder / "checkpoints"))
         before = len(read_steps(folder))
         worker = start_worker("pipeline.train", folder, lock)
@@ -153,6 +156,8 @@ def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...], *, name: str
         asked=asked,
         rows=rows,
         num_rows=num_rows,
+        rows_sha256=file_sha256(rows),
+        weights_sha256=_weights_of(recipe),
         tracking_uri=uri,
         mlflow_run_id=run_id,
     )
@@ -185,18 +190,45 @@ def _go_on(state: RunState, path: Path, now: Recipe, asked: tuple[str, ...]) -> 
     return changed
 
 
+def _demand_same_inputs(state: RunState, folder: Path) -> None:
+    """ValueError where a worker would read other rows than those before it, or start from other weights.
+
+    A checkpoint has a place among the rows, and the reference is loaded from the start's weights.
+    """
+    rows, weights = state.rows_sha256, state.weights_sha256
+    changed = [f"{state.rows} has other rows"] if rows and file_sha256(state.rows) != rows else []
+    if weights and _weights_of(state.recipe) != weights:
+        changed.append(f"{state.recipe.model_path} has other weights")
+    if changed:
+        fix = "bring back what it had, or use another --run-dir"
+        raise ValueError(f"{folder}: {' and '.join(changed)} than the run began with; {fix}")
+
+
+def _weights_of(recipe: Recipe) -> str | None:
+    model = Path(recipe.model_path)
+    return weights_sha256(model) if model.is_dir() else None
+
+
+def _demand_all_steps(state: RunState, num_done: int, looks: Sequence[Look]) -> None:
+    """A run whose rows ended early, for whatever reason, is not finished."""
+    held_out, wanted = state.recipe.held_out, num_steps(state.recipe, state.num_rows)
+    if num_done < wanted and not (held_out and is_over(looks, held_out)):
+        raise ValueError(f"the rows ended after {num_done} of {wanted} steps; use another --run-dir")
+
+
 def run_worker(folder: Path) -> None:
     """The worker: Ray, the reward server, OpenRLHF; writes `result.json` when the model is saved."""
     state = RunState.model_validate_json((folder / RUN_FILE).read_text())
     start = time.monotonic()
     try:
         run_openrlhf(state, folder)
+        num_done, looks = len(read_steps(folder)), recorded_looks(folder)
+        _demand_all_steps(state, num_done, looks)
     except BaseException as error:
         write_failure(folder, error)
         raise
-    num_done = len(read_steps(folder))
     result: dict[str, Any] = {"steps": num_done, "model": "model", "worker_s": time.monotonic() - start}
-    if best := best_look(recorded_looks(folder)):
+    if best := best_look(looks):
         result["best"] = {"step": best.step, "score": best.score}
         if best.step < num_done:
             _take_model(model_of(folder / "checkpoints", best.step), folder / "model")

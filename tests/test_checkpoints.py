@@ -47,7 +47,7 @@ def test_a_part_of_a_step_does_not_count_by_the_manifest_of_an_earlier_attempt(t
         save(tmp_path, "_actor", step)
         mark_complete(tmp_path, step)
     shutil.rmtree(tmp_path / "_actor" / "global_step20")  # rotated away
-    assert roll_back(tmp_path) == 0 == prepare_resume(tmp_path)
+    assert roll_back(tmp_path, lambda step: step == 20) == 0 == prepare_resume(tmp_path)
     save(tmp_path, "_actor", 20)  # and then a kill
     assert prepare_resume(tmp_path) == 0
 

@@ -118,10 +118,10 @@ def test_a_step_of_other_weights_than_the_actors_is_not_trained(logprob: float) 
 def test_answers_of_older_weights_may_differ_because_the_policy_has_moved() -> None:
     maker = Maker()
     maker.max_gap, maker.age = 0.02, 1
-    with pytest.raises(
-        WeightSyncError, match=r"1 weight sync\(s\) old: steps move the policy by more \(lower"
-    ):
-        MarchExperienceMaker.make_experience_batch(maker, [answer(0.0, logprob=-0.03)])
+    MarchExperienceMaker.make_experience_batch(maker, [answer(0.0, logprob=-0.1)])
+    assert maker.metrics["sync/logprob_gap"] == pytest.approx(0.1)
+    with pytest.raises(WeightSyncError, match=r"1 weight sync\(s\) old, .* steps move the policy too far"):
+        MarchExperienceMaker.make_experience_batch(maker, [answer(0.0, logprob=-0.3)])
 
 
 def test_roles_are_whitened_apart() -> None:

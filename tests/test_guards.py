@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
 
@@ -27,6 +28,7 @@ HEALTHY = {
     "checker/kl": 0.03,
     "solver/tokens_per_turn": 50.0,
 }
+HEALTHY_WITHOUT_CANARY = {name: value for name, value in HEALTHY.items() if name != "canary/support_gap"}
 FAILURES = {  # of each guard: a figure that is over its default limit
     "no_claims": {"audit/no_claims_rate": 0.6},
     "unscored": {"audit/unscored_rate": 0.3},
@@ -158,17 +160,21 @@ def test_the_demo_recipe_only_warns() -> None:
 
 def watch(folder: Path, *, staleness: int = 0, **settings: object) -> Watch:
     ahead = [f"rollout.max_staleness={staleness}", "ppo.correction.level=token"] if staleness else []
+    ahead += ["canary.answers=8"] if "canary_gap" in settings else []
     recipe = load_recipe("tiny", ahead).model_copy(update={"guards": GuardSettings.model_validate(settings)})
-    return Watch(
-        TrainerSettings(
-            recipe=recipe,
-            run_dir=folder,
-            registry="",
-            num_steps=1,
-            reward_urls=("",),
-            batching=Batching.of(recipe),
+    with patch("pipeline.training.watch.Canary"):  # it would start Ray
+        made = Watch(
+            TrainerSettings(
+                recipe=recipe,
+                run_dir=folder,
+                registry="",
+                num_steps=1,
+                reward_urls=("",),
+                batching=Batching.of(recipe),
+            )
         )
-    )
+    made.canary = None  # the tests say its figures
+    return made
 
 
 def save(checkpoints: Path, step: int) -> None:
@@ -220,7 +226,7 @@ def test_a_run_that_goes_bad_again_after_a_good_step_has_one_more_checkpoint(tmp
         run.judged(HEALTHY | FAILURES["kl"] | figures_of_step)  # a guard that only warns vouches for none
         save(tmp_path, step)
         run.act(tmp_path, step)
-    assert [manifest(tmp_path, step)["quiet"] for step in range(1, 9)] == [
+    assert [run.is_good(step) for step in range(1, 9)] == [
         *[True] * 4,
         False,  # of its weights were the short answers of step 6
         True,
@@ -246,7 +252,48 @@ def test_a_stop_leaves_the_checkpoints_as_they_are(tmp_path: Path) -> None:
     with pytest.raises(StoppedByGuardError, match=r"guard no_claims: .* at step 1") as error:
         run.act(tmp_path, 1)
     assert error.value.exit_code == 3
-    assert manifest(tmp_path, 1) == {"global_step": 1, "quiet": False, "mark": "none"}
+    assert manifest(tmp_path, 1) == {"global_step": 1, "mark": "none"}
+
+
+def test_a_canary_that_no_longer_answers_counts_neither_for_a_checkpoint_nor_against_it(
+    tmp_path: Path,
+) -> None:
+    rolls_back = {"patience": 2, "action": "roll_back"}
+    run = watch(tmp_path, canary_gap=rolls_back, kl=rolls_back)
+    for step in range(1, 9):
+        gap = {"canary/support_gap": 0.9} if step == 2 else {}
+        run.judged(HEALTHY_WITHOUT_CANARY | gap | (FAILURES["kl"] if step > 6 else {}))
+        save(tmp_path, step)
+        if step < 8:
+            run.act(tmp_path, step)
+    with pytest.raises(RolledBackError, match="rolled back to step 5"):
+        run.act(tmp_path, 8)
+
+
+def test_a_guard_without_a_new_figure_does_not_stop_a_resumed_run(tmp_path: Path) -> None:
+    bad = HEALTHY | {"canary/support_gap": 0.9}
+    record = [{"step": step, **bad} for step in (1, 2)]
+    (tmp_path / "steps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in record))
+    run = watch(tmp_path, canary_gap={"patience": 2, "action": "stop"})
+    run.judged(HEALTHY_WITHOUT_CANARY)
+    run.act(tmp_path, 3)
+    run.judged(bad)
+    with pytest.raises(StoppedByGuardError, match="guard canary_gap"):
+        run.act(tmp_path, 4)
+
+
+def test_a_resume_with_other_guards_judges_the_checkpoints_by_those(tmp_path: Path) -> None:
+    """Figures of step 3 are the first bad ones: they are of the weights that step 2 left."""
+    bad = FAILURES["kl"]
+    record = [{"step": step, **HEALTHY, **(bad if step > 2 else {})} for step in range(1, 6)]
+    (tmp_path / "steps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in record))
+    for step in range(1, 6):
+        save(tmp_path, step)
+    assert watch(tmp_path, kl={"patience": 3, "action": "warn"}).is_good(4)
+    run = watch(tmp_path, kl={"patience": 3, "action": "roll_back"})
+    run.judged(HEALTHY | bad)
+    with pytest.raises(RolledBackError, match="rolled back to step 1"):
+        run.act(tmp_path, 6)
 
 
 def test_a_resumed_run_goes_on_with_the_patience_of_the_one_before(tmp_path: Path) -> None:

@@ -130,6 +130,19 @@ def test_a_worlds_truth_says_what_is_right_and_not_only_what_is_faithful() -> No
         assert judged.faithful and judged.right is right
 
 
+def test_rows_of_a_file_are_judged_by_their_answers_and_by_no_world(tmp_path: Path) -> None:
+    """The tiny world's judge finds any text wrong that is not of its making."""
+    held_out = held_out_of(tmp_path)
+    held_out.asked = HeldOutSettings(path=tmp_path / "rows.jsonl")
+    held_out._answers = {"q": ("2,500",)}
+    verdict = Verdict(id="q", outcome=SUPPORTED, reward=0.0)
+    oracle = judge_tiny(QUERY, "2,500", verdict)
+    assert not oracle.right
+    record = SimpleNamespace(response="2,500", oracle=oracle, verdict=verdict)
+    figures = held_out.judged([(QUERY, cast("Any", record))], 2)
+    assert figures["held_out/right_rate"] == figures["held_out/score"] == 1
+
+
 def test_looks_are_every_so_many_steps_and_after_the_last_one(tmp_path: Path) -> None:
     held_out = held_out_of(tmp_path)
     assert [step for step in range(1, 10) if held_out.is_due(step)] == [2, 4, 6, 8, 9]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,6 +81,7 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workers:
         rows_sha256="",
     )  # fmt: skip
     (tmp_path / "manifest.json").write_text(manifest.model_dump_json())
+    (tmp_path / "train.jsonl").write_text("{}\n")
     made = Workers(tmp_path / "run")
     monkeypatch.setattr(training, "start_worker", made)
     monkeypatch.setattr(training, "note_surroundings", lambda folder: None)
@@ -198,6 +200,38 @@ def test_a_resume_may_bring_other_guards_and_nothing_else(
     assert '"limit":0.9' in tags.pop(GUARDS_TAG) and not tags
     assert workers.train("guards.kl=null") == 0  # it is finished: nothing is judged any more
     assert len(workers.before) == 2 and '"limit":0.9' in workers.tags()[GUARDS_TAG]
+
+
+@pytest.mark.parametrize("changed", ["rows", "weights"])
+def test_a_resume_on_other_inputs_is_refused(changed: str, workers: Workers, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(TINY_POLICY, model)
+    workers.files = {ERROR_FILE: f'{{"message": "{MESSAGE}", "exit_code": 1}}'}
+    with pytest.raises(TrainingFailedError):
+        workers.train(f"model={model}")
+    file = workers.folder.parent / "train.jsonl" if changed == "rows" else model / "model.safetensors"
+    before = file.read_bytes()
+    file.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+    with pytest.raises(ValueError, match=f"has other {changed} than the run began with; bring back"):
+        workers.train(f"model={model}")
+    file.write_bytes(before)
+    workers.files = {RESULT_FILE: '{"steps": 2, "model": "model"}'}
+    assert workers.train(f"model={model}") == 0
+
+
+def test_a_run_whose_rows_end_early_is_not_finished(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers.files = {ERROR_FILE: f'{{"message": "{MESSAGE}", "exit_code": 1}}'}
+    with pytest.raises(TrainingFailedError):
+        workers.train("data.max_steps=2", "rollout.batch_size=32")
+    monkeypatch.setattr(training, "run_openrlhf", lambda state, folder: step_log(folder).append(1, {}))
+    with pytest.raises(ValueError, match="the rows ended after 1 of 2 steps"):
+        training.run_worker(workers.folder)
+    assert not (workers.folder / RESULT_FILE).exists()
+    monkeypatch.setattr(training, "run_openrlhf", lambda state, folder: step_log(folder).append(2, {}))
+    training.run_worker(workers.folder)
+    assert json.loads((workers.folder / RESULT_FILE).read_text())["steps"] == 2
 
 
 def test_a_run_of_an_earlier_version_goes_on_with_what_it_recorded(

@@ -3,17 +3,17 @@
 OpenRLHF saves the actor and the critic one after the other, and DeepSpeed points to the newest folder of each
 by itself. A kill between the two would resume an actor with an older critic, or read half a folder. So the
 trainer writes a manifest after both, by rename, and a resume trusts only manifests: it points both models to
-the newest step that has one and removes what came after it. A manifest also says whether the guards found
-its weights good: the next step's answers are the first that tell (`pipeline.training.watch`). A roll-back
-goes by that.
+the newest step that has one and removes what came after it. A manifest also says where a guard has ended the
+run, and which checkpoints it rejected.
 """
 
 import re
 import shutil
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import ConfigDict
 
 from pipeline.atomic import write_atomically
 from reward.config import Settings
@@ -29,23 +29,15 @@ class Mark(StrEnum):
 
 
 class Manifest(Settings):
+    model_config = ConfigDict(extra="ignore")  # earlier versions kept the guards' judgement here
+
     global_step: int
-    quiet: bool = Field(
-        default=False, description="Whether answers of these weights left all guards that act within limits."
-    )
     mark: Mark = Mark.NONE
 
 
 def mark_complete(folder: Path, step: int) -> None:
-    """Records that every model's checkpoint of `step` is on disk; what its answers are like is not known."""
+    """Records that every model's checkpoint of `step` is on disk."""
     _write(folder, Manifest(global_step=step))
-
-
-def mark_quiet(folder: Path, step: int) -> None:
-    """Records that the answers of a checkpoint, if there is one, left all guards that act quiet."""
-    for manifest in _whole(folder):
-        if manifest.global_step == step and not manifest.quiet:
-            _write(folder, manifest.model_copy(update={"quiet": True}))
 
 
 def completed_steps(folder: Path) -> list[int]:
@@ -53,13 +45,13 @@ def completed_steps(folder: Path) -> list[int]:
     return [manifest.global_step for manifest in _whole(folder)]
 
 
-def roll_back(folder: Path) -> int:
-    """Marks the newest quiet checkpoint as the good one and all later ones as rejected; returns its step.
+def roll_back(folder: Path, is_good: Callable[[int], bool]) -> int:
+    """Marks the newest checkpoint that is good and all later ones as rejected; returns its step.
 
-    Without a quiet one all are rejected and the step is 0, the start.
+    Without a good one all are rejected and the step is 0, the start.
     """
     whole = _whole(folder)
-    good = max((manifest.global_step for manifest in whole if manifest.quiet), default=0)
+    good = max((step for manifest in whole if is_good(step := manifest.global_step)), default=0)
     for manifest in reversed(whole):  # so that a kill meanwhile leaves none of the later ones in use
         if manifest.global_step >= good:
             mark = Mark.GOOD if manifest.global_step == good else Mark.REJECTED

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,7 @@ from pipeline.redaction import one_line
 logger = logging.getLogger(__name__)
 
 _PATIENCE_S = 60.0  # at the end of a run
-_POLL_S, _LONGEST_PAUSE_S = 1.0, 30.0
+_POLL_S, _LONGEST_PAUSE_S, _LAST_PAUSE_S = 1.0, 30.0, 2.0
 
 
 @contextmanager
@@ -77,7 +78,7 @@ def sent_to_mlflow(folder: Path) -> Iterator[None]:
         sending.ended.set()
         sending.join(_PATIENCE_S)
         if lacks := missing(folder):
-            problem = f"no answer within {_PATIENCE_S:g} s" if sending.is_alive() else sending.problem
+            problem = sending.problem or f"no answer within {_PATIENCE_S:g} s"
             logger.warning("MLflow lacks %s: %s; later: march record %s", lacks, problem, folder)
 
 
@@ -93,17 +94,20 @@ class _Sending(threading.Thread):
     def run(self) -> None:
         pause_s, sent = _POLL_S, list[tuple[int, int]]()
         while True:
-            is_last, found = self.ended.is_set(), _version(self._folder)
+            is_last, found, has_failed = self.ended.is_set(), _version(self._folder), False
             try:
                 if found != sent:
                     send(self._folder)
                 pause_s, sent = _POLL_S, found
             except Exception as error:  # of MLflow, a database, an artifact store
                 self.problem = one_line(f"{error}" or type(error).__name__)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-            if is_last:
+                pause_s, has_failed = min(2 * pause_s, _LONGEST_PAUSE_S), True
+            if is_last and not has_failed:
                 return
-            self.ended.wait(pause_s)
+            if is_last:  # the run waits a while for a server that is being restarted
+                time.sleep(min(pause_s, _LAST_PAUSE_S))
+            else:
+                self.ended.wait(pause_s)
 
 
 def send(folder: Path) -> None:

@@ -24,6 +24,8 @@ class RunState(Settings):
     )
     rows: Path = Field(description="The prepared JSONL.")
     num_rows: int
+    rows_sha256: str | None = Field(default=None, description="None in the files of earlier versions.")
+    weights_sha256: str | None = Field(default=None, description="Of a local model's folder; likewise.")
     tracking_uri: str
     mlflow_run_id: str
 

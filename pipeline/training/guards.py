@@ -35,16 +35,17 @@ class Finding:
     name: str
     guard: Guard
     what: str  # the figure and its value, for a person
-    num_over: int  # steps in a row over the limit, up to now
+    num_over: int  # steps in a row over the limit, up to the last one that has the figure
+    is_current: bool  # whether that is the latest step
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the latest figure is within the limit, or the guard only warns."""
-        return self.num_over == 0 or self.guard.action is GuardAction.WARN
+        """Whether the latest step's figure, if it has one, is within the limit, or the guard only warns."""
+        return not self.is_current or self.num_over == 0 or self.guard.action is GuardAction.WARN
 
     @property
     def is_due(self) -> bool:
-        return self.num_over >= self.guard.patience
+        return self.is_current and self.num_over >= self.guard.patience
 
     def __str__(self) -> str:
         return f"guard {self.name}: {self.what}, for {self.num_over} steps in a row"
@@ -71,16 +72,20 @@ def _finding(name: str, guard: Guard, steps: Sequence[Step]) -> Finding | None:
     found = ([step[key] for key in _FIGURES[name] if key in step] for step in steps)
     # What is no number is above all numbers.
     figures = [max(values, key=lambda value: (math.isnan(value), value)) for values in found if values]
+    is_current = bool(steps) and any(key in steps[-1] for key in _FIGURES[name])
     if isinstance(guard, LengthGuard | GrowthGuard):
-        return _length_finding(name, guard, figures)
+        return _length_finding(name, guard, figures, is_current=is_current)
     if not figures:
         return None
     keys = " or ".join(key for key in _FIGURES[name] if key in steps[-1]) or _FIGURES[name][0]
     what = f"{keys} {figures[-1]:.3g} is over {guard.limit:g}"
-    return Finding(name, guard, what, _num_last([not figure <= guard.limit for figure in figures]))
+    over = [not figure <= guard.limit for figure in figures]
+    return Finding(name, guard, what, _num_last(over), is_current)
 
 
-def _length_finding(name: str, guard: LengthGuard | GrowthGuard, lengths: Sequence[float]) -> Finding | None:
+def _length_finding(
+    name: str, guard: LengthGuard | GrowthGuard, lengths: Sequence[float], *, is_current: bool
+) -> Finding | None:
     first, judged = lengths[: guard.baseline_steps], lengths[guard.baseline_steps :]
     if not judged:
         return None
@@ -89,7 +94,7 @@ def _length_finding(name: str, guard: LengthGuard | GrowthGuard, lengths: Sequen
     how = f"over {guard.limit:g} times" if grows else f"under {guard.limit:g} of"
     what = f"{_FIGURES[name][0]} {judged[-1]:.3g} is {how} {usual:.3g}, as it began"
     within = [length <= bound if grows else length >= bound for length in judged]
-    return Finding(name, guard, what, _num_last([not one for one in within]))
+    return Finding(name, guard, what, _num_last([not one for one in within]), is_current)
 
 
 def _num_last(over: Sequence[bool]) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pipeline.record.checkpoints import mark_quiet, roll_back
+from pipeline.record.checkpoints import roll_back
 from pipeline.record.metrics import Stopwatch
 from pipeline.record.tracking import read_steps
 from pipeline.settings.guards import GuardAction
@@ -48,7 +48,6 @@ class Watch:
         self.max_staleness = recipe.rollout.max_staleness
         self.steps: list[Mapping[str, float]] = list(read_steps(settings.run_dir))
         self.found: list[Finding] = []
-        self.num_quiet = 0  # steps in a row, up to now, with all guards that act within their limits
         self.clock = Stopwatch()  # our own code
 
     def begin(self, samples: Sequence[Any], step: int) -> None:
@@ -62,9 +61,8 @@ class Watch:
         metrics = {**metrics, **self._canary_metrics()}
         self.steps.append(metrics)
         self.found = findings(self.guards, self.steps)
-        self.num_quiet = self.num_quiet + 1 if all(finding.is_quiet for finding in self.found) else 0
         for finding in self.found:
-            if finding.num_over == finding.guard.patience:
+            if finding.is_due and finding.num_over == finding.guard.patience:
                 logger.warning("%s", finding)
         return {**metrics, **guard_metrics(self.found)}
 
@@ -77,23 +75,30 @@ class Watch:
             metrics = self.canary.metrics()
         return metrics | {"time/canary_s": waiting.take()}
 
-    def act(self, checkpoints: Path, step: int) -> None:
-        """Confirms the checkpoint whose answers were judged, and ends the run if a guard is due.
+    def is_good(self, step: int) -> bool:
+        """Whether the answers of a step's checkpoint left all guards that act within their limits.
 
         A step's figures are those of the weights it began with, so they judge the checkpoint of the step
-        before; answers of the asynchronous mode are up to `max_staleness` updates older.
+        before; answers of the asynchronous mode are up to `max_staleness` updates older. Guards are those of
+        now, which a resume may have changed.
+        """
+        judging = range(step + 1, step + 2 + self.max_staleness)
+        return judging[-1] <= len(self.steps) and all(
+            finding.is_quiet for last in judging for finding in findings(self.guards, self.steps[:last])
+        )
+
+    def act(self, checkpoints: Path, step: int) -> None:
+        """Ends the run if a guard is due.
 
         Raises:
             StoppedByGuardError: by a guard that stops.
             RolledBackError: by one that rolls back; the manifests of the checkpoints are marked.
         """
-        if self.num_quiet > self.max_staleness:
-            mark_quiet(checkpoints, step - 1 - self.max_staleness)
         finding = due(self.found)
         if finding is None:
             return
         if finding.guard.action is GuardAction.STOP:
             raise StoppedByGuardError(f"{finding}, at step {step}")
-        good = roll_back(checkpoints)
+        good = roll_back(checkpoints, self.is_good)
         where = f"step {good}" if good else "the start, for no checkpoint's answers left all guards quiet"
         raise RolledBackError(f"{finding}, at step {step}; rolled back to {where}")
