@@ -68,8 +68,9 @@ class MacroAverage(Figure):
     """The mean of one figure a benchmark: each counts alike, however many items it has.
 
     Benchmarks share no documents, so their errors are independent and the average's is
-    sqrt(sum of squared errors) / k; its interval is the normal one, not cut to [0, 1]. It has no value where
-    a benchmark has none, since none is left out.
+    sqrt(sum of squared errors) / k; its interval is the normal one, within what a share or a difference can
+    be, and the benchmark's own where there is but one. It has no value where a benchmark has none, since none
+    is left out.
     """
 
     parts: dict[str, float | None] = Field(description="The figure of each benchmark.")
@@ -152,8 +153,11 @@ def macro_average(parts: Mapping[str, Estimate | None]) -> MacroAverage:
     value = _mean(found) if len(found) == len(parts) else None
     error = math.hypot(*errors) / len(errors) if errors and len(errors) == len(parts) else None
     interval = None
-    if value is not None and error is not None:
-        interval = Interval(low=value - _Z * error, high=value + _Z * error)
+    if len(parts) == 1:
+        interval = next((one.interval for one in parts.values() if one), None)
+    elif value is not None and error is not None:
+        lowest = -1.0 if any(isinstance(one, PairedDifference) for one in parts.values()) else 0.0
+        interval = Interval(low=max(lowest, value - _Z * error), high=min(1.0, value + _Z * error))
     few = [f"{name}: {part.warning}" for name, part in parts.items() if part and part.warning]
     return MacroAverage(
         value=value, interval=interval, standard_error=error, parts=values, warning="; ".join(few)
@@ -215,6 +219,8 @@ def _few_clusters(num_clusters: int) -> str:
     """A warning where an interval rests on few documents (Cameron and Miller 2015, section VI)."""
     if num_clusters >= FEW_CLUSTERS:
         return ""
+    if num_clusters < 2:
+        return "all rows are of one document: there is no interval" if num_clusters else "nothing is scored"
     return f"{num_clusters} documents, fewer than {FEW_CLUSTERS}: the interval is too narrow"
 
 

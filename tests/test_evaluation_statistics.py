@@ -189,6 +189,13 @@ def test_the_average_counts_each_benchmark_alike() -> None:
     assert "x: 4 documents" in found.warning and "y: 8 documents" in found.warning
 
 
+def test_an_average_stays_within_what_a_share_can_be_and_of_one_benchmark_is_its_own() -> None:
+    both = figures([1, 1, 1, 1], [1, 1, 1, 0])
+    average = macro_average(both)
+    assert average.interval is not None and average.interval.high == 1
+    assert macro_average({"y": both["y"]}).interval == both["y"].interval
+
+
 def test_a_benchmark_without_a_figure_is_not_left_out_of_the_average() -> None:
     some = figures([1, 1], [None, None])
     for parts in (some, {"x": some["x"], "y": None}):

@@ -43,7 +43,9 @@ def evaluate(
         Literal["plain", "cot", "10-shot"], typer.Option(help="How the Solver is asked.")
     ] = "plain",
     limit: Annotated[int | None, typer.Option(min=1, help="First items of each benchmark only.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Requests at once.")] = 16,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=1024, help="Items at once; each is --generations requests.")
+    ] = 16,
     seed: Annotated[int, typer.Option(min=0, help="Of generations, judgements and audits.")] = 0,
     audit: Annotated[
         Literal["lexical", "model", "none"],

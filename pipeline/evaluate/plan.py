@@ -64,7 +64,9 @@ class EvaluationJob(Settings):
     audit: AuditKind = AuditKind.LEXICAL
     audit_settings: AuditConfig = AuditConfig()
     limit: int | None = Field(default=None, ge=1, description="First items of each benchmark only.")
-    concurrency: int = Field(default=16, ge=1, le=1024, description="Requests at once, to model and judge.")
+    concurrency: int = Field(
+        default=16, ge=1, le=1024, description="Items at once; each is `num_generations` requests."
+    )
     cache: bool = Field(default=True, description="Inspect keeps the judge's replies for equal questions.")
     logs: Path | None = Field(default=None, description="Inspect's logs; None: `logs` in `out`.")
     only: Stage | None = Field(default=None, description="This stage alone; the other one later.")

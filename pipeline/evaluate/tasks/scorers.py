@@ -68,7 +68,20 @@ def average() -> Metric:
     return compute
 
 
-FIGURES: Mapping[str, Sequence[Metric]] = {"*": (average(), stderr(cluster="cluster"))}  # of every score
+@metric(name="stderr")
+@of_march
+def standard_error() -> Metric:
+    """Clustered by document; NaN with fewer than two, where Inspect's would be 0."""
+    clustered: Any = stderr(cluster="cluster")  # typed as of Inspect's older metrics
+
+    def compute(scores: list[SampleScore]) -> Value:
+        documents = {(one.sample_metadata or {}).get("cluster") for one in scores}
+        return clustered(scores) if len(documents) > 1 else math.nan
+
+    return compute
+
+
+FIGURES: Mapping[str, Sequence[Metric]] = {"*": (average(), standard_error())}  # of every score
 
 
 class _Judged(NamedTuple):
