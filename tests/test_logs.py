@@ -39,7 +39,7 @@ def test_a_line_a_request_and_its_id_in_all_of_its_lines(spawn: Spawn) -> None:
     server = spawn(access_log=True, deadline_s=0.2, pause_s=0.5)
     url, wrong = "/v1/audit", {"Authorization": "Bearer knock-knock", "X-Request-ID": "stranger"}
     server.http.get("/healthz")
-    server.http.post(url, headers=wrong, auth=None, json={})
+    server.http.post(f"{url}?token=a-secret-in-the-address", headers=wrong, auth=None, json={})
     body = {"query": json.loads(LABEL), "response": RESPONSE}
     answer = server.http.post(url, json=body, headers={"X-Request-ID": "mine-7"})
     assert answer.headers["x-request-id"] == "mine-7" and answer.json()["verdict"]["reason"] == "deadline"
@@ -57,7 +57,7 @@ def test_a_line_a_request_and_its_id_in_all_of_its_lines(spawn: Spawn) -> None:
     assert [line["request_id"] for line in asked[:2]] == ["stranger", "mine-7"]
     (warned,) = [line for line in lines if line["level"] == "WARNING"]
     assert "UNSCORED" in warned["message"] and warned["request_id"] == "mine-7"
-    for text in (TOKEN, "knock-knock", "picnic raised"):
+    for text in (TOKEN, "knock-knock", "picnic raised", "a-secret-in-the-address"):
         assert text not in told
 
 

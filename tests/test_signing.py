@@ -86,13 +86,18 @@ def test_the_client_believes_the_server_that_has_its_key(server: Serving) -> Non
     assert ask(server.url).verdict.reward == 0.0  # without a key nothing is verified
 
 
-def test_an_unsigned_server_or_one_of_another_key_is_not_believed(server: Serving) -> None:
+def test_an_unsigned_server_or_one_of_another_key_is_not_believed(
+    server: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UntrustedAnswer, match="another key"):
         ask(server.url, signing_key=KEY + "x")
     plain = serve_picnic()
     try:
         with pytest.raises(UntrustedAnswer, match="not signed"):
             ask(plain.url, signing_key=KEY)
+        monkeypatch.setenv("MARCH_SIGNING_KEY", KEY)
+        with pytest.raises(UntrustedAnswer, match="not signed"):
+            ask(plain.url)
     finally:
         plain.close()
 

@@ -36,7 +36,14 @@ from pydantic import ValidationError
 from reward import telemetry
 from reward.config import bare_url
 from reward.serving.logs import REQUEST_ID_HEADER, new_request_id
-from reward.serving.signing import NONCE_HEADER, SIGNATURE_HEADER, fault_of, new_nonce, signature
+from reward.serving.signing import (
+    NONCE_HEADER,
+    SIGNATURE_HEADER,
+    fault_of,
+    new_nonce,
+    read_signing_key,
+    signature,
+)
 from reward.serving.wire import AuditRequest
 from reward.types import AuditResult, RagQuery
 
@@ -108,12 +115,12 @@ class RewardClient:
             timeout_s: For one attempt; above the server's `deadline_s`, so that its own answer comes first.
             attempts: Attempts at least, of all servers; one that ran out of time is not repeated.
             patience_s: What passes by itself (a restart, a full server) is tried again for at least so long.
-            signing_key: The server's; with it no unsigned answer is believed.
+            signing_key: The server's, else MARCH_SIGNING_KEY; with one no unsigned answer is believed.
             tls: For a server on https: `ssl.create_default_context(cafile=...)`, and for one that asks for a
                 certificate `load_cert_chain` on it; by default the system's authorities are trusted.
 
         Raises:
-            ValueError: an address or the token cannot be used.
+            ValueError: an address, the token or the environment's signing key cannot be used.
         """
         urls = [base_url] if isinstance(base_url, str) else base_url
         self._base_urls = tuple(url.rstrip("/") for url in urls)
@@ -134,7 +141,7 @@ class RewardClient:
                 "token: is empty or cannot be in a header (ASCII, no space at its ends); give the server's"
             )
         self._timeout_s, self._attempts, self._patience_s = timeout_s, attempts, patience_s
-        self._signing_key = signing_key
+        self._signing_key = signing_key if signing_key is not None else read_signing_key()
         self._http = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"},
             verify=_verification(self._base_urls, tls),

@@ -54,6 +54,14 @@ REFUSALS: tuple[Refusal, ...] = get_args(Refusal)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
+def without_query(record: logging.LogRecord) -> bool:
+    """A filter of uvicorn's access log: what follows the path may be a secret of who asks wrongly."""
+    if isinstance(record.args, tuple):
+        paths = {one: one.partition("?")[0] for one in record.args if isinstance(one, str) and one[:1] == "/"}
+        record.args = tuple(paths.get(one, one) if isinstance(one, str) else one for one in record.args)
+    return True
+
+
 @dataclass
 class Caller:
     """Who asks, and for what."""

@@ -48,7 +48,7 @@ from reward.samplers import Sampler
 from reward.samplers.make import make_sampler
 from reward.serving.config import NoSampler, ServerConfig
 from reward.serving.connections import guarded, open_listener, raise_file_limit, tls_options
-from reward.serving.logs import configure_logging
+from reward.serving.logs import configure_logging, without_query
 from reward.serving.metrics import AuditMetrics
 from reward.serving.middleware import RequestMiddleware
 from reward.serving.routes import Readiness, add_audit_routes, add_status_routes
@@ -121,6 +121,7 @@ def serve(config: ServerConfig) -> None:
     raise_file_limit()
     gc.collect()
     gc.freeze()  # what lives as long as the server is not collected again
+    logging.getLogger("uvicorn.access").addFilter(without_query)
     settings = uvicorn.Config(
         app,
         **tls,
