@@ -99,6 +99,7 @@ def test_a_style_that_a_benchmark_does_not_have_is_said(
         ),
         (["--judge", "judge.example"], "--judge: 'judge.example' is no URL"),
         (["--compare", "nowhere"], "results.json: no such file"),
+        (["--mlflow", "http://127.0.0.1:9"], "http://127.0.0.1:9: --mlflow: cannot be reached"),
         (["--set", "judgeretries=1"], "judgeretries: unknown key"),
         (["--set", "generation.temperature=9"], "generation.temperature"),
     ],

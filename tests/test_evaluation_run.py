@@ -194,8 +194,12 @@ def test_a_judge_that_is_down_is_one_line_and_resumable(
     job = small_job(tmp_path / "out", model, judge, cache=False)
     with pytest.raises(ValueError, match=rf"judge: .*{says}"):
         run_evaluation(job)
-    assert not job.results_path.exists()
-    judge.status, num_asked = 200, len(model.bodies)
+    assert not job.results_path.exists() and not model.bodies, "it is said before anything is spent"
+    run_evaluation(job.model_copy(update={"only": Stage.GENERATE}))
+    num_asked = len(model.bodies)
+    with pytest.raises(ValueError, match=rf"judge: .*{says}"):
+        run_evaluation(job.model_copy(update={"only": Stage.JUDGE}))
+    judge.status = 200
     run_evaluation(job)
     assert len(model.bodies) == num_asked and counts_of(job).num_unjudged == 0
 

@@ -158,9 +158,6 @@ def test_pushed_images_are_named_by_digest_in_one_place(tree: Path, tmp_path: Pa
 
 @needs_promtool
 def test_a_look_that_fails_is_told_until_one_ends_well(tmp_path: Path) -> None:
-    rule = named(built("single-node-gpu"), "PrometheusRule", "retrain")["spec"]
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule))
-    alert = rule["groups"][0]["rules"][0]
     common = 'namespace="march"'
     series = {  # looks at 10 and 20 minutes fail, that at 30 ends well; its history stays
         f'kube_job_status_start_time{{{common},job_name="retrain-1"}}': "_x9 600x60",
@@ -170,20 +167,39 @@ def test_a_look_that_fails_is_told_until_one_ends_well(tmp_path: Path) -> None:
         f'kube_cronjob_created{{{common},cronjob="retrain"}}': "0x70",
         f'kube_cronjob_status_last_successful_time{{{common},cronjob="retrain"}}': "_x30 1800x40",
     }
-    fired = {
-        "exp_labels": {"namespace": "march", **alert["labels"]},
-        "exp_annotations": alert["annotations"],
-    }
+    assert_told(tmp_path, "MarchRetrainingFails", series, {"8m": None, "28m": {}, "40m": None})
+
+
+@needs_promtool
+def test_a_reward_server_that_nobody_reaches_is_told(tmp_path: Path) -> None:
+    """Two pods: one is gone from the tenth minute on, the other one does not answer from the 20th on."""
+    up = 'up{namespace="march",service="reward",pod="%s"}'
+    series = {up % "a": "1x9 _x60", up % "b": "1x19 0x50"}
+    assert_told(tmp_path, "MarchTargetDown", series, {"18m": None, "27m": {"service": "reward"}})
+
+
+def assert_told(
+    folder: Path, alert: str, series: dict[str, str], cases: dict[str, dict[str, str] | None]
+) -> None:
+    """`cases`: by the time, the labels of the alert beside its own, or None where it does not fire."""
+    rules = named(built("single-node-gpu"), "PrometheusRule", "retrain")["spec"]
+    (folder / "rules.yaml").write_text(yaml.safe_dump(rules))
+    (rule,) = [one for one in rules["groups"][0]["rules"] if one["alert"] == alert]
+
+    def fired(labels: dict[str, str]) -> dict[str, object]:
+        labels = {"namespace": "march", **rule["labels"], **labels}
+        return {"exp_labels": labels, "exp_annotations": rule["annotations"]}
+
     test = {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
         "alert_rule_test": [
-            {"eval_time": at, "alertname": alert["alert"], "exp_alerts": alerts}
-            for at, alerts in (("8m", []), ("28m", [fired]), ("40m", []))
+            {"eval_time": at, "alertname": alert, "exp_alerts": [] if labels is None else [fired(labels)]}
+            for at, labels in cases.items()
         ],
     }
-    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [test]}))
+    (folder / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [test]}))
     done = subprocess.run(
-        ["promtool", "test", "rules", "test.yaml"], cwd=tmp_path, capture_output=True, text=True
+        ["promtool", "test", "rules", "test.yaml"], cwd=folder, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr

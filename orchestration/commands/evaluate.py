@@ -161,6 +161,10 @@ def _evaluate(
     from pipeline.evaluate.run import run_evaluation
     from reward.offline.files import replace_file
 
+    if mlflow is not None:
+        from orchestration.registry.evaluated import log_evaluation, require_server
+
+        require_server(mlflow, mlflow_run)
     other = read_manifest(compared) if compared is not None else None
     console, files = output_console(), [job.results_path]
     viewer = html.with_name(f"{html.stem}-items") if html else None  # Inspect's, with the logs
@@ -183,8 +187,6 @@ def _evaluate(
         replace_file(html, page)
         files.append(html)
     if mlflow is not None:
-        from orchestration.registry.evaluated import log_evaluation
-
         run_id = log_evaluation(mlflow, job, manifest, page=html, run_id=mlflow_run)
         print(f"MLflow run {run_id} at {mlflow}")
     print(f"{num_tokens:,} tokens in this run: {', '.join(str(file) for file in files)}")

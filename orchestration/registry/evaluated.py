@@ -11,6 +11,7 @@ import re
 import time
 from pathlib import Path
 
+from orchestration.registry.server import be_impatient
 from pipeline.evaluate.compare import figure_lines
 from pipeline.evaluate.plan import ITEMS_FILE, EvaluationJob
 from pipeline.evaluate.results import Manifest
@@ -20,6 +21,15 @@ from reward.offline.files import file_sha256, replace_file
 LOGGED_FILE = "mlflow.json"
 _EXPERIMENT, _ARTIFACTS = "march-evaluation", "evaluation"
 _NOT_IN_A_NAME = re.compile(r"[^\w\-. /]")  # what MLflow refuses in the name of a metric
+
+
+def require_server(uri: str, run_id: str | None) -> None:
+    """ValueError of one line where MLflow cannot be reached or does not know the run; before any work."""
+    be_impatient()
+    with reached(uri, "--mlflow", fix="fix the address or the run") as client:
+        client.search_experiments(max_results=1)
+        if run_id is not None:
+            client.get_run(run_id)
 
 
 def log_evaluation(

@@ -9,6 +9,7 @@ The model is let go before a judge is asked, so that both fit one GPU. Inspect r
 and tries again what failed; what was made with other settings or of other files is another task to it.
 """
 
+import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from inspect_ai.scorer import Score
 
 from pipeline.evaluate.benchmark import Item
 from pipeline.evaluate.compare import Conditions, require_alike
-from pipeline.evaluate.plan import EvaluationJob, PlannedBenchmark, Stage, make_plan
+from pipeline.evaluate.plan import AuditKind, EvaluationJob, PlannedBenchmark, Stage, make_plan
 from pipeline.evaluate.results import Counts, ItemResult, JudgedGeneration, Manifest, write_results
 from pipeline.evaluate.tasks import audits, benchmark_task
 from pipeline.evaluate.tasks.samples import NO_RESPONSE, UNFINISHED, answered, answers, asked_of
@@ -48,7 +49,7 @@ from pipeline.evaluate.tasks.scorers import (
     item_scores,
     verdict,
 )
-from pipeline.evaluate.tasks.served import ROLE, ServedModel, served_model
+from pipeline.evaluate.tasks.served import ROLE, ServedModel, require_answer, served_model
 from reward.offline.files import only_writer
 from reward.offline.resume import FINAL_REASONS
 from reward.provenance import json_sha256
@@ -83,6 +84,9 @@ def run_evaluation(
     planned = make_plan(job)
     if compared is not None:
         require_alike(Conditions.planned(planned), Conditions.measured(compared), "--compare")
+    is_asked = job.audit is AuditKind.MODEL or any(one.is_judged for one in planned)
+    if job.judge is not None and is_asked and job.only is None:
+        asyncio.run(require_answer(job.judge, "judge"))  # the model may take hours
     with only_writer(job.out / ".lock", what="evaluation"):
         sets = _Sets(job, planned, tell, display)
         num_tokens = 0 if job.only is Stage.JUDGE else sets.generate()

@@ -143,6 +143,15 @@ class ServedModel(ModelAPI):
         return output
 
 
+async def require_answer(config: OpenAISamplerConfig, who: str) -> None:
+    """Raises `ServerDownError` when a server does not answer now."""
+    model = ServedModel(config, who)
+    try:
+        await model.sampler()
+    finally:
+        await model.aclose()
+
+
 # Makes one that Inspect knows as `march/NAME`.
 served_model: Callable[..., ServedModel] = modelapi(name="march")(of_march(ServedModel))  # type: ignore[assignment]
 
