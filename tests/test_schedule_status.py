@@ -134,6 +134,8 @@ def test_how_a_retraining_is_said(more: dict[str, object], said: str) -> None:
             "few; 38 new verdicts",
         ),
         ({"is_due": True, "detail": "drifted: 9%"}, "due: drifted: 9%"),
+        ({"detail": "next 02:30", "next_at": NOW + 60}, "next 02:30, in 0:01:00"),
+        ({"detail": "01:30 was missed", "next_at": NOW + 60}, "01:30 was missed; next in 0:01:00"),
         ({"problem": "a: no such file"}, "cannot be looked at: a: no such file"),
     ],
 )

@@ -65,6 +65,7 @@ def test_a_reply_cannot_be_made_of_a_failure() -> None:
     [
         (None, "is not set; set at least 16 characters"),
         ("short", "has 5 characters; set at least 16 characters"),
+        ("a-token-with-an-\u00e4-in-it", "has characters that are not ASCII; set others"),
     ],
 )
 def test_a_missing_or_short_token_is_one_clear_line(

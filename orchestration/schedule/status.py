@@ -184,7 +184,8 @@ def trigger_line(trigger: Trigger, now: float) -> Text:
         return Text(f"due: {trigger.detail}", _BUSY)
     drift = trigger.drift
     new = f"; {drift.num_new:,} new verdicts" if drift and drift.num_new else ""
-    new += f", {ago(trigger.next_at, now)}" if trigger.next_at else ""
+    if trigger.next_at:
+        new += f"{',' if trigger.detail.startswith('next ') else '; next'} {ago(trigger.next_at, now)}"
     is_blind = drift is not None and drift.state is DriftState.TOO_MANY_UNSCORED
     return Text(trigger.detail + new, _WARN if is_blind else "")
 
