@@ -78,7 +78,9 @@ def read_token() -> str:
     """
     token = os.environ.get(TOKEN_ENV, "").strip()
     if not (token.isascii() and token.isprintable()):
-        raise ValueError(f"the environment variable {TOKEN_ENV} has characters that are not ASCII; set others")
+        raise ValueError(
+            f"the environment variable {TOKEN_ENV} has characters that are not ASCII; set others"
+        )
     if len(token) < MIN_TOKEN_CHARS:
         found = f"has {len(token)} characters" if token else "is not set"
         raise ValueError(
