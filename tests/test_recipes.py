@@ -105,6 +105,7 @@ def test_warm_up_takes_exactly_its_steps(warmup: int, steps: int) -> None:
         ("ppo.learning_rate=1", "--set ppo.learning_rate: unknown key"),
         ("ppo={learning_rate: 1}", "--set ppo.learning_rate: unknown key"),
         ("train_roles=solver", "--set train_roles: 'solver' is no list; write [solver]"),
+        ("rollout.temperature=0.001", "rollout.temperature: Input should be greater than or equal to 0.01"),
         ("audit.voters=4", "voters: 4 is even"),
         ("audit.checker.temperature=0.3", "audit.checker"),
         ("audit.checker.top_k=20", "audit.checker.top_k: 20, but the checker is trained"),

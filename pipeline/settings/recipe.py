@@ -42,7 +42,10 @@ class RolloutSettings(Settings):
         default=4, ge=1, description="Rows of the longest length in one forward pass; sets memory."
     )
     temperature: float = Field(
-        default=0.6, gt=0, le=2, description="0.6 in the paper; the Checker samples at it too."
+        default=0.6,
+        ge=0.01,  # vLLM raises what is lower to that, and the actor would compute with what is asked
+        le=2,
+        description="0.6 in the paper; the Checker samples at it too.",
     )
     top_p: float = Field(
         default=1.0,
