@@ -219,8 +219,6 @@ def _few_clusters(num_clusters: int) -> str:
     """A warning where an interval rests on few documents (Cameron and Miller 2015, section VI)."""
     if num_clusters >= FEW_CLUSTERS:
         return ""
-    if num_clusters < 2:
-        return "all rows are of one document: there is no interval" if num_clusters else "nothing is scored"
     return f"{num_clusters} documents, fewer than {FEW_CLUSTERS}: the interval is too narrow"
 
 

@@ -84,6 +84,7 @@ def test_a_style_that_a_benchmark_does_not_have_is_said(
     assert march(*command(tmp_path / "out", model, judge, *other)) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "tiny: is asked plain alone, and not cot" in said and "2wikimultihopqa: is asked" not in said
+    assert "tiny: all items are of one document, so there is no interval" in said
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ OUT/BENCHMARK/items.jsonl    one item a line: its scores, its generations, their
 OUT/results.json             last: what was asked how, and every figure; an evaluation without it is not whole
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field, JsonValue, ValidationError
@@ -93,11 +93,20 @@ class Manifest(Record):
         """What to hold against the figures, in sentences."""
         found = []
         for name, one in self.benchmarks.items():
-            few = [one.primary.warning] if one.primary and one.primary.warning else []
-            found += [f"{name}: {warning}" for warning in few + one.counts.warnings]
+            found += [f"{name}: {warning}" for warning in (*_doubts(one.primary), *one.counts.warnings)]
             if self.style not in (None, one.style):
                 found.append(f"{name}: is asked {one.style} alone, and not {self.style}")
         return found
+
+
+def _doubts(primary: Estimate | None) -> Iterator[str]:
+    """What to hold against an interval, or why there is none."""
+    if primary is not None and primary.num_clusters == 0:
+        yield "no item is scored"
+    elif primary is not None and primary.num_clusters == 1:
+        yield "all items are of one document, so there is no interval"
+    elif primary is not None and primary.warning:
+        yield primary.warning
 
 
 def write_results(
