@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from orchestration.terminal import progress
-from orchestration.terminal.progress import AuditProgress, ByteProgress
+from orchestration.terminal.progress import AnswerProgress, AuditProgress, ByteProgress
 from reward.types import Outcome, Verdict
 
 
@@ -47,5 +47,16 @@ def test_rows_of_an_earlier_run_are_counted_apart(log: io.StringIO) -> None:
         bar.start(10, done=8)
         bar.advance(Verdict(id="a", outcome=Outcome.NO_CLAIMS, reward=None))
     first, second = log.getvalue().splitlines()
-    assert first == "auditing: 8 of 10 rows stand from an earlier run"
+    assert first == "auditing: 8 of 10 rows are done by an earlier run"
     assert second == "auditing: 9 of 10 rows  1 NO_CLAIMS"
+
+
+def test_answers_of_a_stage_are_counted_by_themselves(log: io.StringIO) -> None:
+    with AnswerProgress(Console(file=log, width=200)) as bar:
+        for done in (1, 2, 3):
+            bar.tell(label="generating", done=done, total=4)
+        bar.tell(label="judging", done=1, total=9)
+    lines = log.getvalue().splitlines()
+    assert lines[0].strip() == "generating: 1 of 4 answers"
+    assert lines[2].startswith("generating: 3 of 4 answers, ") and "answers/s" in lines[2]
+    assert lines[3].strip() == "judging: 1 of 9 answers", "no rate of the stage before"

@@ -74,7 +74,7 @@ class AuditProgress(_Bar):
         """Begins to count: rows in all, and how many of them are done already."""
         self._progress.reset(self._id, total=total, completed=done, description=self._label)
         if done and not self._console.is_terminal:
-            self._console.print(f"{self._label}: {done:,} of {total:,} rows stand from an earlier run")
+            self._console.print(f"{self._label}: {done:,} of {total:,} rows are done by an earlier run")
 
     def advance(self, verdict: Verdict) -> None:
         self._outcomes[verdict.outcome] += 1
