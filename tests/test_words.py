@@ -17,9 +17,12 @@ RULES = [
     if not line.startswith("#")
     for word, plain in [line.split(" -> ")]
 ]
+_MARKUP = re.compile(r"<[^>]*>|\{[{%].*?[%}]\}")  # elements, and what Jinja reads
 NO_PROSE = {"pipeline/tiny/words.py"}  # words that a made-up world is made of
-PAGES = ["README.md", *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").glob("*.md")))]
 PACKAGES = ["reward", "pipeline", "orchestration", "bench"]
+WRITTEN = [*ROOT.glob("docs/*.md"), *ROOT.glob("infra/**/*.md")]
+SHOWN = [file for package in PACKAGES for file in (ROOT / package).rglob("*.html")]
+PAGES = ["README.md", "CHANGELOG.md", *(str(file.relative_to(ROOT)) for file in sorted(WRITTEN + SHOWN))]
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
@@ -27,6 +30,10 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".md":
         lines = re.sub(r"`[^`\n]*`", "", path.read_text(encoding="utf-8")).splitlines()
         yield from ((number, line) for number, line in enumerate(lines, 1) if not line.startswith("    "))
+        return
+    if path.suffix == ".html":
+        lines = path.read_text(encoding="utf-8").splitlines()
+        yield from ((number, _MARKUP.sub(" ", line)) for number, line in enumerate(lines, 1))
         return
     with path.open("rb") as file:
         yield from (
