@@ -116,7 +116,8 @@ def test_the_reward_servers_settings_are_settings() -> None:
     reward = pods(built("single-node-gpu"))["Deployment/reward"]
     (container,) = reward["spec"]["containers"]
     assert config.port == container["ports"][0]["containerPort"]
-    assert reward["spec"]["terminationGracePeriodSeconds"] >= config.drain_grace_s + 10
+    sleeps_s = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert reward["spec"]["terminationGracePeriodSeconds"] >= config.drain_grace_s + sleeps_s + 10
     limit = quantity(container["resources"]["limits"]["memory"])
     assert limit >= config.max_held_bytes + GIB / 2
     engine = pods(built("single-node-gpu"))["Deployment/vllm"]["spec"]["containers"][0]
