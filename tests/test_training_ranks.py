@@ -52,7 +52,7 @@ def test_two_ranks_train_each_answer_once_though_some_have_no_reward(
     failing = {"audit.max_response_chars": TOO_LONG, "guards.max_unscored_rate": 0.95}
     held_out = {"held_out": f"{{every: 1, num_rows: {NUM_HELD_OUT}}}"}
     # A rate at which a step moves the policy far more than the tolerated gap.
-    lora = {"cluster.lora": "{rank: 8, alpha: 16}", "ppo.actor.lr": 0.01}
+    lora = {"cluster.lora": "{rank: 8, alpha: 16}", "ppo.actor.lr": 0.001}
     settings = {**SMALL, **ranks, **failing, **held_out, "data.max_steps": steps}
     run = Run(folder, settings | lora if has_adapters else settings)
     error = run.end()
