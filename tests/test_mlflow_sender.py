@@ -197,6 +197,24 @@ def test_a_store_that_does_not_answer_neither_fails_a_run_nor_hides_its_error(
     assert said.endswith(f"; later: march record {tmp_path / 'run'}")
 
 
+def test_the_end_of_a_run_waits_for_a_server_that_is_being_restarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = list[Path]()
+
+    def send(folder: Path) -> None:
+        calls.append(folder)
+        if len(calls) < 4:
+            raise ConnectionError("away")
+
+    monkeypatch.setattr(mlflow_sender, "send", send)
+    monkeypatch.setattr(mlflow_sender, "_LAST_PAUSE_S", 0.01)
+    write_state(tmp_path / "run", tracking_uri=f"sqlite:///{tmp_path}/mlflow.db", run_id="a" * 32)
+    with mlflow_sender.sent_to_mlflow(tmp_path / "run"):
+        step_log(tmp_path / "run").append(1, {"a": 1.0})
+    assert len(calls) == 4
+
+
 class Training:
     """`TRAINING` in a process of its own."""
 
