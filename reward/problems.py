@@ -18,6 +18,8 @@ _PLAIN = {
 # Problems of which the words say all; for others, an edge shows what it found.
 SAID_WHOLE = frozenset({"extra_forbidden", "missing", "too_short"})
 _MOST_PLACES = 3
+# A request may have a hundred thousand keys, and one of a megabyte.
+_MOST_HINTS, _LONGEST_KEY = 10, 64
 
 
 def problems(error: ValidationError) -> list[ErrorDetails]:
@@ -28,7 +30,12 @@ def problems(error: ValidationError) -> list[ErrorDetails]:
     found = error.errors(include_url=False)
     wrong_inside = {one["loc"][:end] for one in found for end in range(len(one["loc"]))}
     kept = [one for one in found if one["type"] != "too_short" or one["loc"] not in wrong_inside]
-    return [ErrorDetails({**one, "msg": _words(one, error.title)}) for one in kept]
+    hinted, worded = 0, list[ErrorDetails]()
+    for one in kept:
+        is_hinted = one["type"] == "extra_forbidden" and hinted < _MOST_HINTS
+        hinted += is_hinted
+        worded.append(ErrorDetails({**one, "msg": _words(one, error.title if is_hinted else "")}))
+    return worded
 
 
 def _words(problem: ErrorDetails, record: str) -> str:
@@ -42,8 +49,10 @@ def _words(problem: ErrorDetails, record: str) -> str:
 
 
 def _fix_of_key(problem: ErrorDetails, record: str) -> str:
-    """How to write a key that the class named `record` does not have at that place."""
+    """How to write a key that the class named `record` does not have at that place; "": not looked for."""
     *groups, key = problem["loc"]
+    if not record or len(str(key)) > _LONGEST_KEY:
+        return "remove it or fix its name"
     models = records = [one for one in _subclasses(BaseModel) if one.__name__ == record]
     for group in groups:  # which may be an index, or the name of a union's member
         inside = [one.model_fields[group].annotation for one in models if group in one.model_fields]

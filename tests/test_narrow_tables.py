@@ -58,7 +58,7 @@ def test_the_gates_figures_are_whole(narrow: Console) -> None:
 def test_a_version_is_two_or_three_lines_and_whole_in_a_pipe(
     narrow: Console, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uri = f"file:///work/shop/runs/artifacts/manifests/sha256/01/{DIGEST}"
+    uri = f"file:///srv/shop/runs/artifacts/manifests/sha256/01/{DIGEST}"
     version = ModelVersion("12", uri, DIGEST, ("champion", "previous"), {}, 0)
     report = ModelReport("shop-solver", [version])
     print_models([report], narrow)

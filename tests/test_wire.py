@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from reward import problems
 from reward.serving.config import InvalidRequest
 from reward.serving.tokens import presented_token, read_token
 from reward.serving.wire import AuditRequest, RewardRequest, read_record, read_samples, reward_reply
@@ -76,3 +77,17 @@ def test_a_missing_or_short_token_is_one_clear_line(
         monkeypatch.setenv("MARCH_REWARD_TOKEN", value)
     with pytest.raises(ValueError, match=f"MARCH_REWARD_TOKEN {words}"):
         read_token()
+
+
+def test_a_flood_of_unknown_keys_is_not_searched_for_nearest_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = list[str]()
+
+    def search(key: str, *_: object, **__: object) -> list[str]:
+        searched.append(key)
+        return []
+
+    monkeypatch.setattr(problems, "get_close_matches", search)
+    flood = {"k" * 100_000: 1, **{f"key{number}": 1 for number in range(1_000)}}
+    with pytest.raises(InvalidRequest, match=r"and 1002 more\)"):
+        read_record(AuditRequest, json.dumps(flood))
+    assert len(searched) <= 10 and max(map(len, searched)) < 100

@@ -85,7 +85,7 @@ def run_evaluation(
     if compared is not None:
         require_alike(Conditions.planned(planned), Conditions.measured(compared), "--compare")
     is_asked = job.audit is AuditKind.MODEL or any(one.is_judged for one in planned)
-    if job.judge is not None and is_asked and job.only is None:
+    if job.judge is not None and is_asked and job.only is None and not job.results_path.exists():
         asyncio.run(require_answer(job.judge, "judge"))  # the model may take hours
     with only_writer(job.out / ".lock", what="evaluation"):
         sets = _Sets(job, planned, tell, display)

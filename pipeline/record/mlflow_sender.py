@@ -10,6 +10,7 @@ stores in a database keep once. MLflow's own asynchronous logging has its queue 
 
 import json
 import logging
+import math
 import os
 import threading
 import time
@@ -75,6 +76,7 @@ def sent_to_mlflow(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        sending.gives_up_at = time.monotonic() + _PATIENCE_S
         sending.ended.set()
         sending.join(_PATIENCE_S)
         if lacks := missing(folder):
@@ -88,6 +90,7 @@ class _Sending(threading.Thread):
     def __init__(self, folder: Path) -> None:
         super().__init__(name="sends to MLflow", daemon=True)  # a hung connection must not keep us alive
         self.ended = threading.Event()
+        self.gives_up_at = math.inf
         self.problem = ""
         self._folder = folder
 
@@ -102,7 +105,7 @@ class _Sending(threading.Thread):
             except Exception as error:  # of MLflow, a database, an artifact store
                 self.problem = one_line(f"{error}" or type(error).__name__)
                 pause_s, has_failed = min(2 * pause_s, _LONGEST_PAUSE_S), True
-            if is_last and not has_failed:
+            if is_last and (not has_failed or time.monotonic() > self.gives_up_at):
                 return
             if is_last:  # the run waits a while for a server that is being restarted
                 time.sleep(min(pause_s, _LAST_PAUSE_S))
