@@ -291,7 +291,8 @@ def sync_metrics(metrics: Mapping[str, float], *, max_gap: float, age: int = 0) 
     """The gap of engines and actor on a step's trained tokens: the largest of the roles' `sampler_gap`.
 
     A mean over sampled tokens, because there both sides round alike: on the same weights in bfloat16 it is
-    below 0.001, while single unlikely tokens of a prompt differ by 0.3 (docs/log.md). Answers that are `age`
+    below 0.005 where the policy is sure and 0.04 where it is not, while single unlikely tokens of a prompt
+    differ by 0.3 (docs/log.md). Without a trained token there is no figure. Answers that are `age`
     weight syncs old are not of the actor's weights: the gap holds `age` steps of training, too, so the limit
     is wider, and finds what no step of a healthy run does.
 
