@@ -64,7 +64,7 @@ def retrain(
         bool, typer.Option("--exit-zero", help="End with 0 also where nothing failed: 3, 4, 7 and 8.")
     ] = False,
 ) -> None:
-    """Prepare, train, evaluate, publish, register, promote; each stage only if its result does not stand.
+    """Prepare, train, evaluate, publish, register, promote; each stage only if it has no valid result.
 
     Killed or failed, the same command goes on. Weights, rows, evaluations and what made them are in the
     artifact store (MARCH_ARTIFACTS), the stages in MLflow (MLFLOW_TRACKING_URI).
