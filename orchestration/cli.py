@@ -30,7 +30,7 @@ from orchestration.commands.schedule import schedule, status
 from orchestration.commands.serve import serve
 from orchestration.commands.serve_model import serve_model
 from orchestration.commands.world import world
-from orchestration.terminal.messages import fail, show_waiting, user_error
+from orchestration.terminal.messages import fail, user_error
 
 _DEBUG = "MARCH_DEBUG"
 
@@ -46,7 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line; ends by SystemExit, but for errors that only we can fix."""
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # else each new database is reported
     warnings.filterwarnings("ignore", message="The pynvml package is deprecated", category=FutureWarning)
-    show_waiting()
     try:
         app(args=arguments, prog_name="march")
     except Exception as error:

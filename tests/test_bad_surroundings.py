@@ -68,7 +68,7 @@ def test_a_reward_server_without_a_token_ends() -> None:
 @pytest.mark.parametrize(
     ("variables", "said"),
     [
-        ({"MLFLOW_TRACKING_URI": NOWHERE}, ["march: 127.0.0.1:9 does not answer", "http://127.0.0.1:9: "]),
+        ({"MLFLOW_TRACKING_URI": NOWHERE}, ["refused; trying again for up to 60 s", "http://127.0.0.1:9: "]),
         (
             {"MLFLOW_TRACKING_URI": "sqlite:///{folder}/mlflow.db", "AWS_ENDPOINT_URL": NOWHERE},
             ["s3://bucket: "],

@@ -5,13 +5,15 @@ from another one may pass if the other one may.
 """
 
 import errno
+import logging
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
 from orchestration.retrain.records import StageProblem
 from orchestration.terminal.messages import user_error
+from pipeline.record.tracking import mlflows_problem
 
 _PASSING = (
     "requests.exceptions.ConnectionError", "requests.exceptions.Timeout", "urllib3.exceptions.HTTPError",
@@ -26,6 +28,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _TOO_LONG = 500
 PATIENCE_S = 60.0  # for a server that is restarted; a stage's own retries come on top
 _T = TypeVar("_T")
+logger = logging.getLogger(__name__)
 
 
 def is_transient(error: BaseException) -> bool:
@@ -33,11 +36,19 @@ def is_transient(error: BaseException) -> bool:
 
 
 def patiently(act: Callable[[], _T], *, patience_s: float = PATIENCE_S) -> _T:
-    """Does something again while it fails for reasons that may pass; then its error rises."""
+    """Does something again while it fails for reasons that may pass, and says so; then its error rises."""
+
+    def tell(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome and state.attempt_number == 1 else None
+        if isinstance(error, Exception):
+            why = mlflows_problem(error)
+            logger.warning("MLflow or the artifact store: %s; trying again for up to %g s", why, patience_s)
+
     trying = Retrying(
         retry=retry_if_exception(is_transient),
         stop=stop_after_delay(patience_s),
         wait=wait_exponential(multiplier=0.5, max=10),
+        before_sleep=tell,
         reraise=True,
     )
     return trying(act)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,29 +25,6 @@ def fail(line: str, *, code: int) -> NoReturn:
 
     print(f"march: {printable(' '.join(line.split()))}", file=sys.stderr)
     raise SystemExit(code)
-
-
-class _Waiting(logging.Handler):
-    """Says once for each server that it is asked again: urllib3 does that for a minute for MLflow's client."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._named = set[str]()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if not str(record.msg).startswith("Retrying") or not isinstance(record.args, tuple):
-            return
-        error = record.args[1]
-        server = getattr(error, "conn", None) or getattr(error, "pool", None)
-        address = f"{server.host}:{server.port}" if server is not None else "a server"
-        if address not in self._named:
-            self._named.add(address)
-            print(f"march: {address} does not answer; it is asked again for some time", file=sys.stderr)
-
-
-def show_waiting() -> None:
-    """Has a command say when it waits for a server."""
-    logging.getLogger("urllib3.connectionpool").addHandler(_Waiting())
 
 
 def warn_ignored(where: str, **options: object) -> None:
