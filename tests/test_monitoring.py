@@ -70,7 +70,7 @@ def test_alerts_and_panels_name_only_what_the_server_exposes(exposed: dict[str, 
 def test_what_has_not_happened_is_zero(start: Start) -> None:
     """A series that begins with its first event shows no rise, and an alert on that rise is silent."""
     text = start().http.get("/metrics").text
-    assert 'march_certificates_read_total{result="refused"} 0.0' in text
+    assert 'march_files_refused{what="tokens"} 0.0' in text
     assert 'march_connections_refused_total{reason="slow"} 0.0' in text
 
 

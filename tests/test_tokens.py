@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from reward.serving.tokens import TokenBook, new_token, parse_tokens
 from tests.march_cli import march, refused
+from tests.role_server import Start, start_servers  # noqa: F401
 
 FIXED = "the-token-of-the-environment"
 
@@ -72,6 +73,17 @@ def test_a_bad_file_keeps_the_tokens_and_is_logged_once(
         path.rmdir()
     write(path, new_token("two").line, age_s=5)
     assert book.name_of(made.token) is None
+
+
+def test_the_metrics_show_a_bad_file_until_it_is_fixed(start: Start, tmp_path: Path) -> None:
+    path, kept = tmp_path / "tokens", new_token("kept")
+    write(path, kept.line, age_s=9)
+    running, shown = start(tokens_file=path), []
+    for age_s, text in ((8, "nonsense"), (7, new_token("new").line)):
+        write(path, text, age_s=age_s)
+        running.audit()  # with the environment's token; the file is read again
+        shown.append(running.metric('march_files_refused{what="tokens"}'))
+    assert shown == [1, 0]
 
 
 @pytest.mark.parametrize(

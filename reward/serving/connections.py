@@ -24,6 +24,7 @@ import os
 import resource
 import socket
 import ssl
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -200,20 +201,17 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def tls_options(tls: TlsConfig, read: Counter) -> dict[str, Any]:
+def tls_options(tls: TlsConfig, note: Callable[[bool], object]) -> dict[str, Any]:
     """Arguments of `uvicorn.Config` for HTTPS; changed files are read again (`tokens.Reloaded`).
 
     New connections come in by one context, whose hook for the server's name gives each of them the context of
-    now: OpenSSL calls it before a certificate is shown, also when the client names no server. `read` counts
-    changed files; its label `result` is "taken" or "refused".
+    now: OpenSSL calls it before a certificate is shown, also when the client names no server. `note` is
+    called for changed files, with whether they can be used.
 
     Raises:
         ValueError: a file cannot be read or is not what it must be; one line that names the field.
     """
     files = [file for file in (tls.cert, tls.key, tls.client_ca) if file is not None]
-
-    def note(succeeded: bool) -> None:
-        read.labels("taken" if succeeded else "refused").inc()
 
     contexts = Reloaded("certificates", files, partial(_tls_context, tls), note)
     first = contexts.get()

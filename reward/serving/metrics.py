@@ -17,6 +17,7 @@ from reward.types import ClaimState, Outcome, Role, Verdict
 
 logger = logging.getLogger(__name__)
 
+CERTIFICATES, TOKENS = FILES = ("certificates", "tokens")  # read again when they change
 _ALIKE_IN_A_ROW = 20
 _SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 120, 180)
 _STAGES = {Role.PROPOSER: "propose", Role.CHECKER: "check"}
@@ -63,9 +64,6 @@ class AuditMetrics:
         self.refused_connections = counter(
             "march_connections_refused", "Connections ended before or beside a request", ["reason"]
         )
-        self.certificates_read = counter(
-            "march_certificates_read", "Changed TLS files, taken or refused", ["result"]
-        )
         histogram = partial(Histogram, buckets=_SECONDS, registry=self.registry)
         self._seconds = histogram("march_audit_seconds", "An audit from its acceptance to its end")
         self.wait = histogram("march_audit_wait_seconds", "An audit's wait for a place")
@@ -73,9 +71,16 @@ class AuditMetrics:
         gauge = partial(Gauge, registry=self.registry)
         self.in_flight = gauge("march_audits_in_flight", "Audits that have a place")
         self.waiting = gauge("march_audits_waiting", "Audits that wait for a place")
+        self._refused_files = gauge(
+            "march_files_refused", "1 while a changed file cannot be used and the old content holds", ["what"]
+        )
         self.weights_version = gauge("march_weights_version", "Of the policy in training; else NaN")
         self.weights_version.set(math.nan)
         self._begin_at_zero()
+
+    def file_read(self, what: str, is_usable: bool) -> None:
+        """A file of `FILES` has changed and was read."""
+        self._refused_files.labels(what).set(not is_usable)
 
     def audit_ended(self, verdict: Verdict, *, seconds: float) -> None:
         reason = verdict.reason if verdict.reason in _REASONS else "other"
@@ -133,6 +138,6 @@ class AuditMetrics:
             self.refused.labels(refusal)
         for failure in (*_FAILURES, "other"):
             self._failures.labels(failure)
-        for result in ("taken", "refused"):
-            self.certificates_read.labels(result)
+        for what in FILES:
+            self._refused_files.labels(what)
         self._audits.labels(Outcome.NO_CLAIMS.value, Reason.NO_CLAIMS)

@@ -36,6 +36,7 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -49,7 +50,7 @@ from reward.samplers.make import make_sampler
 from reward.serving.config import NoSampler, ServerConfig
 from reward.serving.connections import guarded, open_listener, raise_file_limit, tls_options
 from reward.serving.logs import configure_logging, without_query
-from reward.serving.metrics import AuditMetrics
+from reward.serving.metrics import CERTIFICATES, TOKENS, AuditMetrics
 from reward.serving.middleware import RequestMiddleware
 from reward.serving.routes import Readiness, add_audit_routes, add_status_routes
 from reward.serving.service import AuditService
@@ -73,7 +74,9 @@ def create_app(
     Raises:
         ValueError: the prompts, the model, the tokenizer or the tokens cannot be had.
     """
-    tokens = TokenBook(token, config.tokens_file)
+    tokens = TokenBook(
+        token, config.tokens_file, lambda is_usable: service.metrics.file_read(TOKENS, is_usable)
+    )
     prompts = load_prompts(config.audit.prompts)
     chosen = sampler or (None if isinstance(config.sampler, NoSampler) else make_sampler(config.sampler))
     service = AuditService(config, sampler=chosen, prompts=prompts)
@@ -114,7 +117,8 @@ def serve(config: ServerConfig) -> None:
         listener, is_passed = open_listener(config.host, config.port)
         app = create_app(config, token=token, signing_key=signing_key)
         metrics: AuditMetrics = app.state.service.metrics
-        tls = tls_options(config.tls, metrics.certificates_read) if config.tls is not None else {}
+        note = partial(metrics.file_read, CERTIFICATES)
+        tls = tls_options(config.tls, note) if config.tls is not None else {}
     except ValueError as error:
         raise SystemExit(f"reward server: {error}") from error
     _log_start(config, *listener.getsockname()[:2], is_passed=is_passed)

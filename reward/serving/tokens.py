@@ -151,17 +151,22 @@ class Reloaded(Generic[_T]):
 
 
 class TokenBook:
-    """The tokens that are valid now.
+    """The tokens that are valid now; `note` is called after each later reading, with whether it succeeded.
 
     Raises:
         ValueError: there is neither a token nor a file, or the file cannot be trusted; one line.
     """
 
-    def __init__(self, token: str | None, path: Path | None = None) -> None:
+    def __init__(
+        self,
+        token: str | None,
+        path: Path | None = None,
+        note: Callable[[bool], object] = lambda _: None,
+    ) -> None:
         if token is None and path is None:
             raise ValueError(f"tokens: there is none; set {TOKEN_ENV} or tokens_file")
         self._fixed = {} if token is None else {ENVIRONMENT_NAME: digest(token)}
-        self._file = Reloaded("tokens", [path], lambda: _read(path)) if path is not None else None
+        self._file = Reloaded("tokens", [path], lambda: _read(path), note) if path is not None else None
 
     def owner_of(self, authorization: str) -> str | None:
         """The name of the token in an `Authorization` header, or None when there is no valid one."""
