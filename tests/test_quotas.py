@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
+import pytest
 
 from reward.serving.tokens import new_token
 from tests.role_server import LABEL, RESPONSE, Running, Start, start_servers  # noqa: F401
@@ -59,6 +60,15 @@ def test_a_token_may_have_a_quota_of_its_own(start: Start, tmp_path: Path) -> No
         assert audit_by(running, token, RESPONSE + " ").status_code == 429
         others = [pool.submit(running.audit, RESPONSE + "  " * i) for i in range(1, 4)]
         assert [one.result().status_code for one in (first, *others)] == [200] * 4
+
+
+def test_a_quota_of_nobody_is_named_at_the_start(
+    start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, _ = another_caller(tmp_path, "guest")
+    start(tokens_file=file, quotas={"guest": {"in_flight": 1}, "gest": {"in_flight": 1}})
+    (said,) = [one.getMessage() for one in caplog.records if one.getMessage().startswith("quotas")]
+    assert said == "quotas: gest: no token has this name now; there are env, guest"
 
 
 def test_the_only_caller_may_take_all_that_there_is(start: Start) -> None:

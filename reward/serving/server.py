@@ -77,6 +77,9 @@ def create_app(
     tokens = TokenBook(
         token, config.tokens_file, lambda is_usable: service.metrics.file_read(TOKENS, is_usable)
     )
+    if unknown := sorted(config.quotas.keys() - tokens.names()):
+        known = ", ".join(sorted(tokens.names()))
+        logger.warning("quotas: %s: no token has this name now; there are %s", ", ".join(unknown), known)
     prompts = load_prompts(config.audit.prompts)
     chosen = sampler or (None if isinstance(config.sampler, NoSampler) else make_sampler(config.sampler))
     service = AuditService(config, sampler=chosen, prompts=prompts)

@@ -168,6 +168,10 @@ class TokenBook:
         self._fixed = {} if token is None else {ENVIRONMENT_NAME: digest(token)}
         self._file = Reloaded("tokens", [path], lambda: _read(path), note) if path is not None else None
 
+    def names(self) -> set[str]:
+        """Of the tokens that are valid now."""
+        return {*self._fixed, *(self._file.get() if self._file else ())}
+
     def owner_of(self, authorization: str) -> str | None:
         """The name of the token in an `Authorization` header, or None when there is no valid one."""
         token = presented_token(authorization)
