@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import Counter
 
@@ -99,6 +100,17 @@ def test_with_one_engine_it_has_all_the_time_and_its_failure_is_raised() -> None
         asyncio.run(run(60, 0.05))
     with pytest.raises(SamplerError, match="engine: a died"):
         asyncio.run(run(Died(), 1))
+
+
+@pytest.mark.parametrize(("names", "then"), [(("a",), "it is asked again"), (("a", "b"), "another is asked")])
+def test_an_engine_that_does_not_answer_is_named_once(
+    names: tuple[str, ...], then: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    engines = Engines(a=Died(), b=0.0)
+    engines.hold(*names)
+    with contextlib.suppress(SamplerError):
+        asyncio.run(engines.pool.ask(engines.send, timeout_s=9, max_retries=2))
+    assert caplog.messages == [f"engine a gave no answer (engine); {then}"]
 
 
 def test_when_all_stall_the_time_is_not_exceeded() -> None:

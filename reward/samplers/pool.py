@@ -148,8 +148,9 @@ class Pool(Generic[_E]):
             failure = self._failure_of(error, engine, share_s)
             if failure is None:  # an error of the program
                 raise
-            if is_of_engine(failure) and not engine.failed and not is_last and len(self.engines) > 1:
-                logger.warning("engine %s gave no answer (%s); another is asked", engine.name, failure.reason)
+            if is_of_engine(failure) and not engine.failed and not is_last:
+                then = "another is asked" if len(self.engines) > 1 else "it is asked again"
+                logger.warning("engine %s gave no answer (%s); %s", engine.name, failure.reason, then)
             self._note(engine, failed=is_of_engine(failure))
             if failure is error:
                 raise
