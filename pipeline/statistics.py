@@ -164,6 +164,17 @@ def macro_average(parts: Mapping[str, Estimate | None]) -> MacroAverage:
     )
 
 
+def average_freedom(parts: Sequence[Estimate]) -> float:
+    """Degrees of freedom of an average's standard error (Welch 1947, Satterthwaite 1946), by clusters.
+
+    A benchmark of a few documents knows its own error badly; the average is as sure as its errors are. Every
+    part has an error and at least two clusters.
+    """
+    squares = [(_error(one) or 0.0) ** 2 for one in parts]
+    weights = [square**2 / (one.num_clusters - 1) for square, one in zip(squares, parts, strict=True)]
+    return sum(squares) ** 2 / sum(weights) if any(weights) else 1e9
+
+
 def _error(one: Estimate) -> float | None:
     """The standard error; where equal scores make it 0, what is as wide as Wilson's interval."""
     if one.standard_error == 0 and one.interval is not None:

@@ -45,12 +45,17 @@ def evidence(
     settings: dict[str, Any] | None = None,
     kappa_errors: int = 2,
     counts: Counts | None = None,
+    also: dict[str, list[ItemResult]] | None = None,
     **answers: Any,
 ) -> Evidence:
-    """An evaluation of 200 items on 200 documents in two slices, and a judge that 40 labels measure."""
+    """An evaluation of 200 items on 200 documents in two slices, and a judge that 40 labels measure.
+
+    `also` are the items of further benchmarks.
+    """
     items = [item(index, passed=passed(index), **answers) for index in range(num_items)]
     kept = Counts(num_items=num_items, num_generations=num_items) if counts is None else counts
-    return _whole({"shops": items, "calibration": _calibration(kappa_errors)}, kept, weights, settings or {})
+    every = {"shops": items, **(also or {}), "calibration": _calibration(kappa_errors)}
+    return _whole(every, kept, weights, settings or {})
 
 
 def contest(candidate: Evidence, champion: Evidence | None) -> Contest:

@@ -16,6 +16,7 @@ from orchestration.promotion.answers import is_refusal, num_chars, refusal_rate
 from orchestration.promotion.comparable import judge_gate, scored_gate
 from orchestration.promotion.gates import run_gates
 from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
+from orchestration.promotion.quality import primary_gate
 from orchestration.promotion.records import (
     Contest,
     Evidence,
@@ -28,7 +29,17 @@ from orchestration.promotion.records import (
 from pipeline.evaluate.results import Counts
 from pipeline.statistics import OVERALL, judge_agreement
 from reward.offline.bootstrap import Interval
-from tests.promotion_evidence import CHAMPION, better, contest, evidence, item, worse, write_evidence
+from reward.types import Span
+from tests.promotion_evidence import (
+    CANDIDATE,
+    CHAMPION,
+    better,
+    contest,
+    evidence,
+    item,
+    worse,
+    write_evidence,
+)
 
 POLICY = GatePolicy()
 PASSED, FAILED = GateState.PASSED, GateState.FAILED
@@ -136,6 +147,50 @@ def test_missing_scores_are_counted_and_never_passed_over(champion: Evidence) ->
     assert not_passed(run_gates(contest(some, champion), POLICY)) == {"scored": FAILED}
     nothing = run_gates(contest(evidence(lambda _: None), champion), POLICY)
     assert states(nothing)["primary"] is INCONCLUSIVE and nothing.state is FAILED
+
+
+def test_the_score_that_decides_is_counted_where_it_is_missing(champion: Evidence) -> None:
+    """The policy's score, and not the benchmark's own alone."""
+    found = evidence(better)
+    items = [
+        one.model_copy(update={"scores": {**one.scores, "strict": None if index > 60 else 1.0}})
+        for index, one in enumerate(found.items["shops"])
+    ]
+    candidate = replace(found, items={**found.items, "shops": items})
+    policy = GatePolicy.model_validate({"primary": {"benchmark": "shops", "score": "strict"}})
+    assert scored_gate(contest(candidate, champion), POLICY)[0].state is PASSED
+    assert scored_gate(contest(candidate, champion), policy)[0].state is FAILED
+
+
+def test_numbers_that_no_claim_covers_count_where_the_champion_states_none() -> None:
+    def states_some(weights: str, *, elsewhere: int) -> Evidence:
+        """Three covered numbers in each third answer, and in the others some that no claim covers."""
+        found = evidence(better, weights=weights)
+        items = []
+        for index in range(200):
+            one = item(index, passed=better(index), num_mentions=elsewhere if index % 3 else 3)
+            (made,) = one.generations
+            assert made.verdict is not None
+            spans = (Span(start=0, end=1),) * (elsewhere if index % 3 else 0)
+            made = made.model_copy(update={"verdict": made.verdict.model_copy(update={"uncovered": spans})})
+            items.append(one.model_copy(update={"generations": (made,)}))
+        return replace(found, items={**found.items, "shops": items})
+
+    found = contest(states_some(CANDIDATE, elsewhere=2), states_some(CHAMPION, elsewhere=0))
+    results = states(run_gates(found, POLICY))
+    assert results["uncovered"] is FAILED and results["numbers"] is PASSED
+
+
+def test_an_average_is_as_sure_as_its_smallest_benchmark() -> None:
+    """Two of three documents that rose are worth little, though their error is small beside the rise."""
+    few = {
+        name: {"few": [item(i, passed=float(i < n)) for i in range(3)]} for name, n in (("a", 3), ("b", 1))
+    }
+    candidate = evidence(worse, also=few["a"])
+    champion = evidence(lambda index: worse(index + index % 2), weights=CHAMPION, also=few["b"])
+    (found,) = primary_gate(contest(candidate, champion), POLICY)
+    assert found.figures["changed"] > 10 and found.figures["difference"] > 0.3
+    assert found.state is INCONCLUSIVE and found.figures["low"] < -0.2  # the normal one is above 0
 
 
 def test_the_first_champion_meets_floors() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import pytest
 
 from orchestration.retrain.job import Job, load_job
 from orchestration.retrain.records import Retraining, RetrainingState
-from orchestration.retrain.triggers import Cause
-from orchestration.schedule.due import Look, look_around
+from orchestration.retrain.triggers import Cause, CronSettings
+from orchestration.schedule.due import Look, last_time, look_around
 from reward.types import Outcome
 from tests.schedule_jobs import record, write_verdicts
 from tests.test_retrain_job import write_job
@@ -130,6 +130,14 @@ def test_a_time_that_comes_while_a_retraining_runs_is_due_when_it_ends(nightly: 
     assert look.is_due and look.why == "cron: 30 2 * * * (Europe/Berlin): 2026-10-21 02:30 CEST"
     nightly.ran()
     assert not nightly.look().is_due
+
+
+def test_in_an_hour_that_comes_twice_what_has_come_is_not_forgotten() -> None:
+    """2:30 of summer time, looked for at each quarter of the night on which clocks are put back."""
+    cron = CronSettings(expression="30 2 * * *", timezone="Europe/Berlin")
+    came = datetime(2025, 10, 26, 0, 30, tzinfo=UTC).timestamp()
+    last = [last_time(cron, came + quarter * 900) for quarter in range(-1, 13)]
+    assert [one.timestamp() if one else 0 for one in last] == [came - DAY] + [came] * 13
 
 
 def test_missed_times_are_one_retraining_unless_the_last_is_too_long_ago(nightly: Site) -> None:

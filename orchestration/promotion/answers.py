@@ -49,6 +49,15 @@ def uncovered_rate(item: ItemResult) -> float | None:
     return _mean([min(1.0, len(one.uncovered) / one.num_mentions) for one in with_mentions])
 
 
+def champions_uncovered_rate(item: ItemResult) -> float | None:
+    """The same of the champion, whose answer without a number leaves none uncovered.
+
+    Else the candidate could state what no claim covers wherever the champion states nothing.
+    """
+    rate = uncovered_rate(item)
+    return 0.0 if rate is None and _audited(item) else rate
+
+
 def no_claims_rate(item: ItemResult) -> float | None:
     """Share of generations without a number to check."""
     return _mean([float(one.outcome is Outcome.NO_CLAIMS) for one in _audited(item)])
@@ -69,7 +78,13 @@ def answers_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     settings = policy.answers
     found = [
         _ratio("numbers", num_mentions, contest, least=settings.least_numbers),
-        _rate("uncovered", uncovered_rate, contest, most=settings.uncovered_margin),
+        _rate(
+            "uncovered",
+            uncovered_rate,
+            contest,
+            most=settings.uncovered_margin,
+            of_champion=champions_uncovered_rate,
+        ),
         _rate("no claims", no_claims_rate, contest, most=settings.no_claims_margin),
         _rate("refusals", refusal_rate, contest, most=settings.refusals_margin),
         _ratio("length", num_chars, contest, least=settings.shortest, most=settings.longest),
@@ -131,9 +146,11 @@ def _at_least(before: Sequence[ItemScores], after: Sequence[ItemScores], ratio: 
     return by_interval(found.interval, least=0.0)
 
 
-def _rate(name: str, measure: Measure, contest: Contest, *, most: float) -> GateResult:
+def _rate(
+    name: str, measure: Measure, contest: Contest, *, most: float, of_champion: Measure | None = None
+) -> GateResult:
     """A share that may not rise by more than a margin."""
-    found = paired_difference(*_both(contest, measure), _FIGURE)
+    found = paired_difference(*_both(contest, measure, of_champion), _FIGURE)
     return GateResult(
         gate=name,
         state=by_interval(found.interval, most=most),
@@ -151,10 +168,12 @@ def _excuse(found: GateResult, *, required: bool) -> GateResult:
     return found.model_copy(update={"state": GateState.PASSED, "reason": "not audited (required: false)"})
 
 
-def _both(contest: Contest, measure: Measure) -> tuple[list[ItemScores], list[ItemScores]]:
+def _both(
+    contest: Contest, measure: Measure, of_champion: Measure | None = None
+) -> tuple[list[ItemScores], list[ItemScores]]:
     """Scores of the champion and of the candidate."""
     assert contest.champion is not None
-    return _scores(contest.champion, measure), _scores(contest.candidate, measure)
+    return _scores(contest.champion, of_champion or measure), _scores(contest.candidate, measure)
 
 
 def _scores(evidence: Evidence, measure: Measure) -> list[ItemScores]:

@@ -70,7 +70,7 @@ def scored_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     for side, evidence in (("candidate", contest.candidate), ("champion", contest.champion)):
         for name in evidence.manifest.benchmarks if evidence else ():
             assert evidence is not None
-            for what, share in _missing(evidence, name).items():
+            for what, share in _missing(evidence, name, policy).items():
                 shares[f"{side}/{name}/{what}"] = share
     worst = max(shares, key=lambda key: shares[key] or 0.0)
     share, bound = shares[worst] or 0.0, policy.scored.max_missing
@@ -79,12 +79,14 @@ def scored_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     return [GateResult(gate="scored", state=state, figures=shares, bound=f"<= {bound:g}", reason=reason)]
 
 
-def _missing(evidence: Evidence, name: str) -> dict[str, float]:
-    """Shares of items without a primary score, of missing answers and judgements, and of failed audits."""
+def _missing(evidence: Evidence, name: str, policy: GatePolicy) -> dict[str, float]:
+    """Shares of items without a score that decides, of missing answers and judgements, of failed audits."""
     figures = evidence.manifest.benchmarks[name]
     items, counts = evidence.items[name], figures.counts
-    score = JUDGE if figures.is_calibration else evidence.primary_of(name)
-    unscored = sum(one.scores.get(score) is None for one in items)
+    deciding = {JUDGE if figures.is_calibration else evidence.primary_of(name)}
+    if policy.primary.score is not None and name == policy.primary.benchmark:
+        deciding.add(policy.primary.score)
+    unscored = sum(any(one.scores.get(score) is None for score in deciding) for one in items)
     lost = counts.num_failed + counts.num_too_long + counts.num_unfinished
     answered = max(counts.num_generations, 1)
     unjudged = figures.estimates[OVERALL].get("unjudged")  # of each item, by models and by rules

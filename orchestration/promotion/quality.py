@@ -1,8 +1,8 @@
 """Is the candidate better, and nowhere worse? Paired differences, clustered by document.
 
 The primary score must be better: the one-sided lower bound at `alpha` lies above `min_difference`. For one
-benchmark it is the bootstrap's over documents; for the average of several the normal one from clustered
-errors (`pipeline/statistics.py`).
+benchmark it is the bootstrap's over documents; for the average of several Student's t from clustered errors,
+with Welch's degrees of freedom (`pipeline/statistics.py`): a benchmark of three documents makes it wide.
 
 No slice may be worse by more than a margin (non-inferiority). Each of k slices has a bound at alpha / k
 (Bonferroni; Dunn 1961), so that all that is said of slices holds together with 1 - alpha. For the promotion
@@ -14,7 +14,6 @@ With few differing items a bootstrap's bound is too bold (four items better and 
 """
 
 from collections.abc import Sequence
-from statistics import NormalDist
 
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import (
@@ -31,6 +30,7 @@ from pipeline.statistics import (
     OVERALL,
     ItemScores,
     PairedDifference,
+    average_freedom,
     by_slice,
     estimates,
     macro_average,
@@ -56,7 +56,9 @@ def primary_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
         average = macro_average(parts)
         value, error, interval = average.value, average.standard_error, None
         if value is not None and error is not None:
-            width = error * NormalDist().inv_cdf(1 - settings.alpha)
+            from scipy.special import stdtrit
+
+            width = error * float(stdtrit(average_freedom(list(parts.values())), 1 - settings.alpha))
             interval = Interval(low=value - width, high=value + width)
     num_documents = sum(part.num_clusters for part in parts.values())
     num_changed = sum(

@@ -158,7 +158,11 @@ def last_time(cron: CronSettings, now: float) -> datetime | None:
     """The last time that has come, `now` (seconds since 1970) included; None: there was none."""
     # Added in UTC: a sum in local time forgets which of two equal hours it was.
     after = datetime.fromtimestamp(now, UTC) + timedelta(microseconds=1)
-    return next(CronSim(cron.expression, after.astimezone(cron.timezone), reverse=True), None)
+    found = next(CronSim(cron.expression, after.astimezone(cron.timezone), reverse=True), None)
+    # In an hour that comes twice, the way back passes over times that the way forth has.
+    while found and (later := next_time(cron, found.timestamp())) and later.timestamp() <= now:
+        found = later
+    return found
 
 
 def _data(
