@@ -149,7 +149,7 @@ class RetentionSettings(Settings):
         default=None,
         ge=1,
         description="Beside the newest so many versions those are deleted that have no alias, are neither "
-        "champion nor the one before, and wait for nobody; None: no version is deleted.",
+        "champion nor the one before, wait for nobody, and are older than the grace; None: none is deleted.",
     )
     ancestors: bool = Field(
         default=True,

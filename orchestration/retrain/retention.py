@@ -6,7 +6,7 @@ request. What registered versions, MLflow's runs, pointers and decisions name st
 
 import logging
 import shutil
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from orchestration.registry.chain import Chosen
 from orchestration.registry.decisions import Decisions
@@ -35,7 +35,7 @@ def prune_after(job: Job, store: ArtifactStore, decisions: Decisions) -> None:
             for key in Results(store, job.name).keys(stage):
                 shutil.rmtree(stage_folder(job, stage, key), ignore_errors=True)
         _forget_weights(decisions)
-        idle = idle_versions(decisions, settings.versions)
+        idle = idle_versions(decisions, settings.versions, grace=grace)
         stale = stale_results(store, settings.keep_last, job=job.name)
         stale |= {name for version in idle for name in results_of_version(store, version)}
         named = references(decisions.registry, store, without=idle)
@@ -62,12 +62,18 @@ def _forget_weights(decisions: Decisions) -> None:
             forget(cached_artifacts() / place[1])
 
 
-def idle_versions(decisions: Decisions, num_kept: int | None) -> list[ModelVersion]:
-    """Versions beside the newest so many that are nothing to anybody; None: none is."""
+def idle_versions(
+    decisions: Decisions, num_kept: int | None, *, grace: timedelta = timedelta()
+) -> list[ModelVersion]:
+    """Versions beside the newest so many that are nothing to anybody; None: none is.
+
+    What is younger than the grace may be a candidate that gates look at just now.
+    """
     if num_kept is None:
         return []
-    versions = decisions.registry.versions(decisions.model)
-    return [one for one in versions[:-num_kept] if why_needed(decisions, one) is None]
+    before = (datetime.now(UTC) - grace).timestamp() * 1000
+    versions = decisions.registry.versions(decisions.model)[:-num_kept]
+    return [one for one in versions if one.created_ms <= before and why_needed(decisions, one) is None]
 
 
 def why_needed(decisions: Decisions, version: ModelVersion) -> str | None:
