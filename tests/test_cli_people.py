@@ -11,6 +11,7 @@ import pytest
 from typer.main import get_command
 
 from orchestration.cli import app
+from tests.audit_jobs import shop_file, shop_row
 from tests.march_cli import DATA, MARCH, ShopModel, march, refused, serve_shop, write_rows
 
 
@@ -58,6 +59,20 @@ def test_a_share_of_supported_rows_can_be_demanded(
     assert last == (
         f"{says} --fail-under {share}: 0.800 of 30 rows are SUPPORTED (6 REFUTED, 0 NO_CLAIMS, 0 UNSCORED)"
     )
+
+
+def test_a_share_is_the_decimal_that_was_given(tmp_path: Path) -> None:
+    """55 of 100 are 0.55, though 0.55 * 100 is more than 55 in binary."""
+    rows = [shop_row(100 + i, said=None if i < 55 else 7) for i in range(100)]
+    path = shop_file(tmp_path, rows)
+    assert march("audit", path, "--out", tmp_path / "out.jsonl", "--fail-under", 0.55) == 0
+
+
+def test_the_name_of_a_part_is_no_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [shop_row(100 + i) | {"task_type": "[/QA]\x1b[2J", "human_spans": []} for i in range(2)]
+    assert march("audit", shop_file(tmp_path, rows), "--out", tmp_path / "out.jsonl") == 0
+    shown = capsys.readouterr().out
+    assert "[/QA]" in shown and "\x1b[2J" not in shown
 
 
 def test_rows_that_say_nothing_or_could_not_be_scored_are_no_success(

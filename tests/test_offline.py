@@ -28,6 +28,7 @@ from tests.audit_jobs import (
     shop_file,
     shop_job,
     shop_row,
+    shop_rows,
     verdicts,
 )
 
@@ -129,10 +130,14 @@ def test_a_file_that_is_no_output_is_left_alone(tmp_path: Path) -> None:
 
 def test_the_input_is_never_written_over(tmp_path: Path) -> None:
     job = shop_job(tmp_path, output=tmp_path / "in.jsonl", overwrite=True)
-    before = job.input.read_bytes()
-    with pytest.raises(ValueError, match="is an input"):
-        run(job)
-    assert job.input.read_bytes() == before
+    summary = shop_file(tmp_path, [shop_row(1)]).rename(tmp_path / "out.summary.json")
+    shop_file(tmp_path, [shop_row(2)])
+    beside = shop_job(tmp_path, input=summary, row_format="jsonl")
+    before = files(tmp_path)
+    for one in (job, beside):
+        with pytest.raises(ValueError, match="is an input"):
+            run(one)
+    assert files(tmp_path) == before
 
 
 def test_two_writers_of_one_output_are_refused(tmp_path: Path) -> None:
@@ -314,6 +319,33 @@ def test_a_model_that_is_not_there_is_one_line_and_leaves_nothing(tmp_path: Path
         run(job)
     assert "\n" not in str(caught.value)
     assert not job.output.exists()
+
+
+def test_an_earlier_audit_stays_until_the_model_of_the_next_one_answers(tmp_path: Path) -> None:
+    run(shop_job(tmp_path))
+    before = files(tmp_path)
+    sampler = MODEL.model_copy(update={"max_retries": 0})
+    job = shop_job(tmp_path, input=tmp_path / "in.jsonl", sampler=sampler, overwrite=True)
+    with pytest.raises(ValueError, match="cannot be reached"):
+        run(job)
+    assert files(tmp_path) == before
+    assert len(run(job, ShopSampler())[2].audited) == 12
+
+
+def test_labels_that_come_later_are_counted_and_nothing_is_audited_again(tmp_path: Path) -> None:
+    assert run(shop_job(tmp_path))[0].figures.human == {}
+    labelled = [row | {"human_spans": []} for row in shop_rows(12)]
+    job = shop_job(tmp_path, input=shop_file(tmp_path, labelled))
+    summary, changed, watch = run(job)
+    assert changed and not watch.audited and summary.figures.human["overall"].false_alarms.n == 12
+    assert run(job)[1] is False
+
+
+@pytest.mark.parametrize("span", [{"start": 0, "end": 99}, {"start": 5, "end": 2}])
+def test_a_mark_outside_the_response_is_named(span: dict[str, int], tmp_path: Path) -> None:
+    path = shop_file(tmp_path, [shop_row(100) | {"human_spans": [span]}])
+    with pytest.raises(ValueError, match=r"in\.jsonl:1: .*human_spans"):
+        run(shop_job(tmp_path, input=path))
 
 
 def test_another_address_of_the_same_model_goes_on(tmp_path: Path) -> None:

@@ -60,6 +60,20 @@ def test_the_rows_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> No
     assert sorted(made[0]) == ["manifest.json", "removed.jsonl", "train.jsonl"]
 
 
+def test_an_input_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rows").mkdir()
+    name, path = plain(tmp_path / "rows" / "train.jsonl", row("1", "How many?", "There are 5."))
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"--out: .*has the input .*train\.jsonl"):
+        run_job(job(tmp_path / "rows", (name, path)))
+    assert path.read_bytes() == before
+    world = tmp_path / "world" / "train.jsonl"
+    world.parent.mkdir()
+    world.write_bytes(TWOWIKI_DEV.read_bytes())
+    assert "has the input" in refused(capsys, "world", "--out", world.parent, "--set", f"train_file={world}")
+    assert world.read_bytes() == TWOWIKI_DEV.read_bytes()
+
+
 def test_several_sources_make_one_set(tmp_path: Path) -> None:
     manifest = run_job(job(tmp_path / "out", *everything(tmp_path)))
     written = [json.loads(line) for line in (tmp_path / "out" / "train.jsonl").open()]

@@ -7,6 +7,7 @@ interrupted, after which the same command goes on.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -197,7 +198,7 @@ def _hold_against(summary: Summary, share: float) -> None:
     """Ends with exit code 3 unless enough of all rows are SUPPORTED."""
     outcomes, num_rows = summary.figures.outcomes, summary.figures.num_rows
     others = ", ".join(f"{outcomes[name]:,} {name}" for name in ("REFUTED", "NO_CLAIMS", "UNSCORED"))
-    has_passed = outcomes["SUPPORTED"] >= share * num_rows
+    has_passed = outcomes["SUPPORTED"] >= Fraction(str(share)) * num_rows  # 0.55 of 100 are 55
     found = f"{outcomes['SUPPORTED'] / num_rows:.3f} of {num_rows:,} rows are SUPPORTED ({others})"
     print(f"{'Passed' if has_passed else 'Failed'} --fail-under {share:g}: {found}")
     if not has_passed:

@@ -20,7 +20,7 @@ from itertools import chain, islice
 
 from pipeline.data.bioasq import BioasqRow, Distractors, make_distractors
 from pipeline.data.evaluation_sets import OverlapIndex
-from pipeline.data.prepare import InputFile, Manifest, write_worked
+from pipeline.data.prepare import MANIFEST_FILE, REMOVED_FILE, ROWS_FILE, InputFile, Manifest, write_worked
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import require_terms
 from pipeline.data.values import RawRow
@@ -50,6 +50,11 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
         job = replace(job, choices=job.choices.model_copy(update={"noise": None}))
     for file in chain.from_iterable(given.files for given in job.inputs):
         require_file(file)
+        for name in (ROWS_FILE, REMOVED_FILE, MANIFEST_FILE):
+            if (job.out / name).exists() and file.samefile(job.out / name):
+                raise ValueError(
+                    f"--out: {job.out} has the input {file}, which would be replaced; give another"
+                )
     inputs = tuple(
         InputFile(
             source=given.source.name, name=file.name, sha256=file_sha256(file), licence=given.source.licence

@@ -55,6 +55,12 @@ class AuditRow(Record):
         """SHA-256 of what is audited: query, documents and response."""
         return json_sha256([self.query.model_dump(mode="json"), self.response])
 
+    @property
+    def labels_digest(self) -> str:
+        """SHA-256 of what no verdict depends on, and figures do."""
+        spans = self.human_spans and [(one.start, one.end) for one in self.human_spans]
+        return json_sha256([spans, self.task_type, self.source_id])
+
 
 class BadRowError(ValueError):
     """A row is not of its format; the message names its place, the field and the fix."""
@@ -124,6 +130,10 @@ class InputRow(InputRecord):
     def to_audit(self, place: str) -> AuditRow:
         """The row as it is audited; `place` is for messages."""
         documents = [Document(id=d.id, title=d.title or "", text=d.text) for d in self.documents]
+        for one in self.human_spans or ():
+            if not one.start <= one.end <= len(self.response):
+                found = f"{one.start} to {one.end} is no part of {len(self.response)} characters"
+                raise BadRowError(f"{place}: row {self.id!r}: human_spans: {found}; fix the row or remove it")
         return AuditRow(
             place=place,
             query=make_query(place, self.id, self.query, documents, unanswerable=self.unanswerable),

@@ -13,7 +13,7 @@ import asyncio
 import hashlib
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Set
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +69,7 @@ class Plan:
     """A job whose every row was read once."""
 
     digests: Mapping[str, str]  # of each row, by id, in order
+    labels_sha256: str
     excluded: Counter[str]
     settings: dict[str, JsonValue]
 
@@ -90,15 +91,17 @@ def make_plan(job: AuditJob) -> Plan:
     """
     excluded: Counter[str] = Counter()
     digests: dict[str, str] = {}
+    labels = hashlib.sha256()
     for row in take_rows(job, excluded):
         row_id = row.query.id
         if row_id in digests:
             first = next(one.place for one in take_rows(job) if one.query.id == row_id)
             raise ValueError(f"{row.place}: id: {row_id!r} is used at {first} already; give each row its own")
         digests[row_id] = row.digest
+        labels.update(row.labels_digest.encode())
     if not digests:
         raise ValueError(f"{job.input}: holds no row to audit; give at least one")
-    return Plan(digests, excluded, _settings(job))
+    return Plan(digests, labels.hexdigest(), excluded, _settings(job))
 
 
 def take_rows(job: AuditJob, excluded: Counter[str] | None = None) -> Iterator[AuditRow]:
@@ -135,6 +138,9 @@ class Summary(Record):
 
     input: str
     input_sha256: str = Field(description="Digest over the digests of all audited rows, in order.")
+    labels_sha256: str = Field(
+        default="", description="Digest of what figures alone need: marks of people, parts, sources."
+    )
     output_sha256: str
     settings: dict[str, JsonValue] = Field(description="Everything that can change a verdict.")
     settings_sha256: str
@@ -170,21 +176,33 @@ def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = No
             cannot be reached.
     """
     plan = make_plan(job)
-    refuse_inputs(job.output, job)
+    for written in (job.output, job.summary_path):
+        refuse_inputs(written, job)
     with only_writer(job.output) as file:
-        if job.overwrite:
-            job.summary_path.unlink(missing_ok=True)
-            file.truncate(0)
-        output = Output(job.output, file, plan.digests, plan.settings_sha256)
-        kept = output.kept(retry_unscored=job.sampler is not None)
-        finished = _finished(job, plan) if len(kept) == len(plan.digests) else None
+        earlier = None if job.overwrite else Output(job.output, file, plan.digests, plan.settings_sha256)
+        kept = earlier.kept(retry_unscored=job.sampler is not None) if earlier else set()
+        is_whole = len(kept) == len(plan.digests)
+        finished = _finished(job, plan) if is_whole else None
         if finished is not None:
             return finished, False
-        audit_s = asyncio.run(_audit(job, plan, kept, output, progress, sampler))
+
+        def begin() -> Output:
+            """When the model answers: until then all that an earlier audit made stays."""
+            job.summary_path.unlink(missing_ok=True)
+            if earlier is not None:
+                return earlier
+            file.truncate(0)
+            return Output(job.output, file, plan.digests, plan.settings_sha256)
+
+        if earlier is not None and is_whole:  # labels have changed, or the summary is gone
+            output, audit_s = earlier, 0.0
+        else:
+            output, audit_s = asyncio.run(_audit(job, plan, kept, begin, progress, sampler))
         with output.in_order():
             summary = Summary(
                 input=str(job.input),
                 input_sha256=plan.input_sha256,
+                labels_sha256=plan.labels_sha256,
                 output_sha256=file_sha256(job.output),
                 settings=plan.settings,
                 settings_sha256=plan.settings_sha256,
@@ -232,17 +250,23 @@ def _finished(job: AuditJob, plan: Plan) -> Summary | None:
         summary = Summary.model_validate_json(job.summary_path.read_bytes())
     except (FileNotFoundError, ValueError):
         return None  # missing, torn or of another version: made again
-    found = (summary.input_sha256, summary.settings_sha256, summary.output_sha256)
-    return summary if found == (plan.input_sha256, plan.settings_sha256, file_sha256(job.output)) else None
+    found = (summary.input_sha256, summary.labels_sha256, summary.settings_sha256, summary.output_sha256)
+    wanted = (plan.input_sha256, plan.labels_sha256, plan.settings_sha256, file_sha256(job.output))
+    return summary if found == wanted else None
 
 
 async def _audit(
-    job: AuditJob, plan: Plan, kept: Set[str], output: Output, progress: Progress, sampler: Sampler | None
-) -> float:
-    """Audits the rows that are not kept; returns the seconds after the model was ready."""
+    job: AuditJob,
+    plan: Plan,
+    kept: Set[str],
+    begin: Callable[[], Output],
+    progress: Progress,
+    sampler: Sampler | None,
+) -> tuple[Output, float]:
+    """Audits the rows that are not kept; returns what it wrote, and the seconds after the model was ready."""
     rows, missing = (row for row in take_rows(job) if row.query.id not in kept), plan.digests.keys() - kept
     async with _model(job, sampler) as chosen:
-        job.summary_path.unlink(missing_ok=True)
+        output = begin()
         start = time.monotonic()
         progress.start(len(plan.digests), len(kept))
 
@@ -266,7 +290,7 @@ async def _audit(
         if missing:
             line = f"{job.input}: {len(missing)} rows are gone since it was read first; start again"
             raise ValueError(line)
-        return time.monotonic() - start
+        return output, time.monotonic() - start
 
 
 @asynccontextmanager

@@ -216,7 +216,7 @@ def _agreement(human: Mapping[str, Human], *, wide: bool) -> Table:
             marked = one.true_positives + one.false_negatives
             refuted = one.true_positives + one.false_positives
             table.add_row(
-                f"{target} {group}",
+                Text(printable(f"{target} {group}")),  # which is the input's
                 *(f"{count:,}" for count in ((one.n, marked, refuted) if wide else (one.n,))),
                 _in_cell(one.precision, one.intervals["precision"], wide),
                 _in_cell(one.recall, one.intervals["recall"], wide),
