@@ -39,6 +39,22 @@ def test_near_duplicates(question: str, texts: list[str], is_near: bool, before:
         assert (match.id, match.dataset) == ("a", "jsonl") and match.similarity >= 0.8
 
 
+@pytest.mark.parametrize(
+    ("question", "another"),
+    [
+        ("Who designed the language C?", "Who designed the language C++?"),
+        ("Who designed the language C?", "Who designed the language C#?"),
+        (
+            "\u0909\u0938\u0915\u093e \u092a\u0941\u0924\u094d\u0930",
+            "\u0909\u0938\u0915\u0940 \u092a\u0941\u0924\u094d\u0930\u0940",
+        ),
+    ],
+)
+def test_what_a_mark_tells_apart_is_asked_twice(question: str, another: str, before: RowsBefore) -> None:
+    assert keep(before, "a", question, TEXTS) is None
+    assert keep(before, "b", another, TEXTS) is None
+
+
 def test_the_first_of_several_is_named(before: RowsBefore) -> None:
     keep(before, "a", QUESTION, TEXTS)
     assert keep(before, "other", "Who founded the company, and when?", TEXTS) is None

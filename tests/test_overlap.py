@@ -1,6 +1,7 @@
 """What evaluation sets have, too, is found by question and by document, equal or nearly; nothing else is."""
 
 import json
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,31 @@ def test_an_instruction_is_no_question(tmp_path: Path) -> None:
     row = query("t", "Summarize the following news.", "Another article.")
     assert found(tmp_path, sets, row) is None
     assert found(tmp_path, sets[:2], row) is not None
+
+
+def test_another_file_never_lets_a_question_through(tmp_path: Path) -> None:
+    """Three versions of one set, as of HotpotQA's, or three orders of its documents."""
+    files = [tmp_path / f"{name}.jsonl" for name in ("distractor", "fullwiki", "gold")]
+    for place, file in enumerate(files):
+        file.write_text(query("e", QUESTION, TEXT, f"Page {place}.").model_dump_json())
+    index = OverlapIndex(files)
+    assert index.find(*fingerprint(query("t", QUESTION, "Else.")), 0.8, max_shared_documents=0).reason
+    assert [one.num_instructions for one in index.sets] == [0, 0, 0]
+    orders = [
+        query(f"e{i}", QUESTION, *texts) for i, texts in enumerate(permutations(("One.", "Two.", "Three.")))
+    ]
+    assert found(tmp_path, orders, query("t", QUESTION, "Else.")) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u6771\u4eac\u306f\u65e5\u672c\u306e\u9996\u90fd\u3067\u3042\u308b\u3002\u4eba\u53e3\u306f\u7d04\u5343\u56db\u767e\u4e07\u4eba\u3002",
+        "\u5317\u4eac\u662f\u4e2d\u56fd\u7684\u9996\u90fd\uff0c\u6709\u4e24\u5343\u591a\u4e07\u4eba\u53e3\u3002",
+    ],
+)
+def test_documents_without_spaces_between_words_are_compared(text: str, tmp_path: Path) -> None:
+    assert found(tmp_path, [query("e", "?", text)], query("t", "Who?", text)) is not None
 
 
 def test_short_documents_tell_nothing(tmp_path: Path) -> None:

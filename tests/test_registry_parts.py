@@ -20,23 +20,33 @@ from tests.vllm_process import TINY_POLICY
 
 
 @pytest.mark.parametrize(
-    ("code", "says"),
+    ("code", "state", "says"),
     [
-        ("raise SystemExit('no such weights')", "exit code 1: no such weights"),
-        ("import os; os.kill(os.getpid(), 9)", "exit code -9"),
-        ("import time; time.sleep(60)", "no answers within"),
-        ("import sys, json; open(sys.argv[2], 'w').write(json.dumps(['5', ' ']))", "1 of 2 prompts"),
-        ("import sys, json; open(sys.argv[2], 'w').write(json.dumps(['5']))", "0 of 2 prompts"),
+        ("raise SystemExit('no such weights')", GateState.FAILED, "exit code 1: no such weights"),
+        (
+            "import sys, json; open(sys.argv[2], 'w').write(json.dumps(['5', ' ']))",
+            GateState.FAILED,
+            "1 of 2 prompts",
+        ),
+        (
+            "import sys, json; open(sys.argv[2], 'w').write(json.dumps(['5']))",
+            GateState.FAILED,
+            "0 of 2 prompts",
+        ),
+        # Of the machine, and not of the weights.
+        ("import os; os.kill(os.getpid(), 9)", GateState.ERROR, "exit code -9"),
+        ("import time; time.sleep(60)", GateState.ERROR, "no answers within"),
+        ("raise RuntimeError('CUDA out of memory')", GateState.ERROR, "exit code 1: RuntimeError: CUDA out"),
     ],
 )
 def test_weights_that_do_not_load_or_answer_are_refused(
-    code: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    code: str, state: GateState, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "smoke_double.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     policy = SmokePolicy(timeout_s=3 if "sleep" in code else 60)
     found = smoke_gate(tmp_path, policy, program="smoke_double")
-    assert found.state is GateState.FAILED and says in found.reason
+    assert found.state is state and says in found.reason
 
 
 def test_where_there_is_no_vllm_nobody_is_refused_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,6 +152,13 @@ def test_missed_times_are_one_retraining_unless_the_last_is_too_long_ago(nightly
     assert not look.is_due and "was missed and is too long ago" in str(look)
 
 
+def test_a_retraining_under_a_clock_that_was_years_ahead_stops_nothing(nightly: Site) -> None:
+    nightly.now += 1_500 * DAY
+    nightly.ran()
+    nightly.now -= 1_500 * DAY
+    assert nightly.look(DAY).is_due
+
+
 def test_a_clock_that_is_set_back_starts_nothing_a_second_time(nightly: Site) -> None:
     nightly.now = NIGHT
     assert nightly.look(MINUTE).is_due

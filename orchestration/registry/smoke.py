@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,11 +25,16 @@ if TYPE_CHECKING:
     from reward.samplers import Sampler
 
 _GATE = "smoke"
+_NO_MEMORY = re.compile(r"out of memory|OutOfMemory|Cannot allocate memory", re.IGNORECASE)
 _MOST_CHARS = 200  # of what is shown of an error
 
 
 def smoke_gate(folder: Path, policy: SmokePolicy, *, program: str = __name__) -> GateResult:
-    """Loads the weights and asks some prompts, in a process of its own; each must have a non-empty answer."""
+    """Loads the weights and asks some prompts, in a process of its own; each must have a non-empty answer.
+
+    A process that is killed, lacks memory or takes too long says nothing of the weights: that is an error,
+    after which nobody is promoted, and which a retraining tries again.
+    """
     if not policy.required:
         return _said(GateState.PASSED, "not asked for (smoke.required: false)")
     with tempfile.TemporaryDirectory() as scratch:
@@ -37,10 +43,13 @@ def smoke_gate(folder: Path, policy: SmokePolicy, *, program: str = __name__) ->
         try:
             code = _run(command, log, timeout_s=policy.timeout_s)
         except subprocess.TimeoutExpired:
-            return _said(GateState.FAILED, f"no answers within {policy.timeout_s:.0f} s")
+            return _said(GateState.ERROR, f"no answers within {policy.timeout_s:.0f} s")
         if code != 0 or not out.exists():
-            lines = log.read_text(errors="replace").strip().splitlines() or ["it says nothing"]
-            return _said(GateState.FAILED, f"exit code {code}: {lines[-1]:.{_MOST_CHARS}}")
+            text = log.read_text(errors="replace")
+            lines = text.strip().splitlines() or ["it says nothing"]
+            is_of_machine = code < 0 or _NO_MEMORY.search(text) is not None
+            state = GateState.ERROR if is_of_machine else GateState.FAILED
+            return _said(state, f"exit code {code}: {lines[-1]:.{_MOST_CHARS}}")
         answers = json.loads(out.read_text())
     num_empty = sum(not answer.strip() for answer in answers)
     figures: dict[str, float | None] = {"answers": float(len(answers)), "empty": float(num_empty)}

@@ -29,6 +29,10 @@ class Past:
     attempt: int = 1  # of the next command
 
 
+# A clock is set back by an hour or so; what began later than that was under one that was far ahead.
+_MOST_AHEAD_S = 86_400.0
+
+
 def read_past(history: Sequence[Retraining], backoff: BackoffSettings, now: float) -> Past:
     """Works it out at `now` (seconds since 1970), when no retraining of the job is running."""
     known = [(one.seen.order, one, one.seen) for one in history if one.seen is not None]
@@ -38,9 +42,11 @@ def read_past(history: Sequence[Retraining], backoff: BackoffSettings, now: floa
     settled = [seen for _, one, seen in known if _settles(one, seen, backoff)]
     _, last, seen = known[-1]
     for_drift = [one.began_ms / 1000 for _, _, one in known if Cause.DRIFT in one.causes]
+    latest = now + _MOST_AHEAD_S
+    began = [one.began_ms / 1000 for one in settled if one.began_ms / 1000 <= latest]
     has_settled, ended_well = _settles(last, seen, backoff), _ended_well(last)
     return Past(
-        began=max((one.began_ms / 1000 for one in settled), default=None),
+        began=max(began, default=None),
         data=settled[-1].data if settled else {},
         verdicts=settled[-1].verdicts if settled else {},
         drift_began=max(for_drift, default=None),

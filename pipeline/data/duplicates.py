@@ -1,6 +1,7 @@
 """What is kept of texts to find them again, equal or nearly equal, and of the rows that stand before.
 
-Texts are compared by their words in lower case (Unicode NFKC), without punctuation. Nearly equal means: by an
+Texts are compared by their words in lower case (Unicode NFKC), without punctuation; of scripts that put no
+spaces between words each character is one. Nearly equal means: by an
 estimate from 128 minimal hashes, the sets of pieces have a Jaccard similarity of at least a threshold. Pieces
 are five words of a document and five characters of a question, which is too short for words. The hashes are
 Rensa's (https://github.com/beowolx/rensa, MIT); only the signature of a text is kept, never the text.
@@ -43,7 +44,12 @@ MIN_DOCUMENT_WORDS = 10  # "Net sales" and "Early life" stand in documents that 
 _SEED = 1
 _FACTOR = 0x9E3779B97F4A7C15  # odd, so that its powers keep all bits
 _WORDS_A_PIECE, _CHARS_A_PIECE = 5, 5
-_WORD = re.compile(r"\w+")
+# Thai, Lao, Burmese, Khmer, kana and Chinese characters.
+_NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+# Vowel signs, which are no part of \w: Hindi's son and daughter differ in one.
+_MARKS = "".join(mark for mark in map(chr, range(0x300, 0x1E000)) if unicodedata.category(mark)[0] == "M")
+_WORD = re.compile(rf"[{_NO_SPACES}]|(?:(?![{_NO_SPACES}])[\w{_MARKS}])+[+#]*")
+_ASCII_WORD = re.compile(r"\w+[+#]*")  # "C++" and "C#" are no "C"
 
 
 class Reason(StrEnum):
@@ -67,7 +73,8 @@ class Match(Record):
 
 
 def _words_of(text: str) -> list[str]:
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    word = _ASCII_WORD if text.isascii() else _WORD
+    return word.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def fingerprint(query: RagQuery) -> tuple[tuple[bytes, ...], Signatures]:

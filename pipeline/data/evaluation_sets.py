@@ -3,8 +3,9 @@
 A file may be in any layout that `march prepare` trains on, or in that of FaithBench, ContextualJudgeBench or
 FACTS Grounding. Which one it is, its first row tells. Of RAGTruth's two files the test split is meant.
 
-A question that is asked of three or more sets of documents is an instruction ("Summarize the following
-news.") and tells nothing; a document of fewer than ten words does not either.
+A question that one file asks of three or more sets of documents is an instruction ("Summarize the following
+news.") and tells nothing; a document of fewer than ten words does not either. Another file never makes a
+question an instruction: the same questions may be published with other documents.
 """
 
 from __future__ import annotations
@@ -94,20 +95,14 @@ class OverlapIndex:
 
     def __init__(self, files: Iterable[Path]) -> None:
         self._questions, self._documents = TextIndex(), TextIndex()
-        self._asked_of: dict[bytes, set[bytes]] = defaultdict(set)  # question to digests of its documents
-        read: dict[bytes, tuple[str, str, Signature]] = {}
-        self.sets = tuple([self._add_set(file, read) for file in files])
-        for key, question in read.items():
-            if not self._is_instruction(key):
-                self._questions.add(key, *question)
+        seen: set[bytes] = set()  # questions of the files so far
+        self.sets = tuple([self._add_set(file, seen) for file in files])
 
-    def _is_instruction(self, question: bytes) -> bool:
-        return len(self._asked_of[question]) >= _INSTRUCTION_FROM
-
-    def _add_set(self, file: Path, read: dict[bytes, tuple[str, str, Signature]]) -> IndexedSet:
-        """Adds the documents of a set, and its questions to those that were read."""
-        num_queries, num_documents, num_before = 0, 0, len(read)
-        asked: set[bytes] = set()
+    def _add_set(self, file: Path, seen: set[bytes]) -> IndexedSet:
+        """Adds the documents of a set, and its questions that are no instructions."""
+        num_queries, num_documents, num_before = 0, 0, len(seen)
+        read: dict[bytes, tuple[str, Signature]] = {}
+        asked_of: dict[bytes, set[bytes]] = defaultdict(set)  # question to digests of its documents
         for query in evaluation_queries(file):
             num_queries += 1
             keys, found = fingerprint(query)
@@ -116,16 +111,20 @@ class OverlapIndex:
                     name = f"{query.id}: {document.id}"
                     num_documents += self._documents.add(key, name, file.name, signature)
             if query.query:
-                read.setdefault(keys[0], (query.id, file.name, found[0]))
-                asked.add(keys[0])
-                self._asked_of[keys[0]].add(digest([document.text for document in query.documents]))
+                read.setdefault(keys[0], (query.id, found[0]))
+                asked_of[keys[0]].add(digest(sorted(document.text for document in query.documents)))
+        questions = [key for key in read if len(asked_of[key]) < _INSTRUCTION_FROM]
+        for key in questions:
+            name, signature = read[key]
+            self._questions.add(key, name, file.name, signature)
+        seen |= read.keys()
         return IndexedSet(
             dataset=file.name,
             sha256=None if file.is_dir() else file_sha256(file),
             num_queries=num_queries,
-            num_questions=len(read) - num_before,
+            num_questions=len(seen) - num_before,
             num_documents=num_documents,
-            num_instructions=sum(map(self._is_instruction, asked)),
+            num_instructions=len(read) - len(questions),
         )
 
     def find(
