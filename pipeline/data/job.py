@@ -74,8 +74,8 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
             inputs=inputs,
             overlaps=overlaps,
         )
-    except BadRowError:
-        raise ValueError(_bad_rows(job)) from None
+    except BadRowError as error:  # perhaps of a row beyond the limit, which only distractors are drawn from
+        raise ValueError(_bad_rows(job) or str(error)) from None
 
 
 def _bad_rows(job: PrepareJob) -> str:
