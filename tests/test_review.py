@@ -172,6 +172,10 @@ def test_nobodys_answers_are_written_over(tmp_path: Path) -> None:
     fill(path, rows, {0: "unclear"})
     with pytest.raises(ValueError, match=r"holds 1 reviewed claims; score it with `march review`"):
         refuse_filled(path)
+    fill(path, written(picnic_pair()), {})
+    path.write_text(path.read_text().rstrip() + "I am not sure.\n")  # the last column is the comment
+    with pytest.raises(ValueError, match="holds 1 reviewed claims"):
+        refuse_filled(path)
 
 
 def test_what_an_audit_wrote_comes_back(tmp_path: Path) -> None:

@@ -96,10 +96,13 @@ def claim_key(verdict: AuditedRow, found: ClaimVerdict) -> str:
 
 
 def refuse_filled(path: Path) -> None:
-    """Raises `ValueError` when a file holds answers of people, so that nobody's work is written over."""
+    """Raises `ValueError` when a file holds answers or comments of people: nobody's work is written over."""
     if not path.exists():
         return
-    num_filled = sum(1 for _ in _answers(path))
+    keys = {key for _, key, _ in _answers(path)}
+    header, records = read_csv(path)
+    lines = (dict(zip(header, record.cells, strict=True)) for record in records)
+    num_filled = len(keys | {line["key"].strip() for line in lines if line.get("comment", "").strip()})
     if num_filled:
         raise ValueError(
             f"{path}: holds {num_filled} reviewed claims; score it with `march review`, or write elsewhere"
