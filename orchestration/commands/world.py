@@ -35,17 +35,14 @@ def world(
     from pipeline.worlds.wiki.world import WikiWorld
     from pipeline.worlds.world import SPLITS
     from reward.assignments import assign
-    from reward.offline.files import replace_file
+    from reward.offline.files import refuse_inputs, replace_file
 
     settings = WikiSettings.model_validate(assign({}, overrides or []))
     made = WikiWorld(settings)
+    for split in SPLITS if out is not None else ():
+        refuse_inputs(out / f"{split}.jsonl", filter(None, (settings.train_file, settings.held_out_file)))
     for split in SPLITS:
         if out is not None:
-            for file in filter(None, (settings.train_file, settings.held_out_file)):
-                if (out / f"{split}.jsonl").exists() and file.samefile(out / f"{split}.jsonl"):
-                    raise ValueError(
-                        f"--out: {out} has the input {file}, which would be replaced; give another"
-                    )
             replace_file(out / f"{split}.jsonl", (f"{_line(row)}\n" for row in made.rows(split)))
     console = output_console(highlight=False)
     console.print(_counts(made))

@@ -25,7 +25,7 @@ from pipeline.data.rows import parse_row
 from pipeline.data.sources import require_terms
 from pipeline.data.values import RawRow
 from pipeline.data.work import Batch, Choices, Input, PrepareJob, RowWork, WorkedRow
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, refuse_inputs
 from reward.offline.rows import BadRowError, require_file
 from reward.roles.prompts import load_prompts
 
@@ -48,13 +48,11 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
     sources = dict.fromkeys(given.source.name for given in job.inputs)
     if "bioasq" not in sources:
         job = replace(job, choices=job.choices.model_copy(update={"noise": None}))
-    for file in chain.from_iterable(given.files for given in job.inputs):
+    files = [file for given in job.inputs for file in given.files]
+    for file in files:
         require_file(file)
-        for name in (ROWS_FILE, REMOVED_FILE, MANIFEST_FILE):
-            if (job.out / name).exists() and file.samefile(job.out / name):
-                raise ValueError(
-                    f"--out: {job.out} has the input {file}, which would be replaced; give another"
-                )
+    for name in (ROWS_FILE, REMOVED_FILE, MANIFEST_FILE):
+        refuse_inputs(job.out / name, files)
     inputs = tuple(
         InputFile(
             source=given.source.name, name=file.name, sha256=file_sha256(file), licence=given.source.licence

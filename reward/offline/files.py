@@ -52,6 +52,12 @@ def _demand_file(path: Path) -> None:
         raise ValueError(f"{path}: is a device, a pipe or a folder; give the name of a file")
 
 
+def refuse_inputs(path: Path, inputs: Iterable[Path]) -> None:
+    """Raises `ValueError` when a file to write is one that is read."""
+    if path.exists() and any(one.exists() and path.samefile(one) for one in inputs):
+        raise ValueError(f"{path}: is an input; write to another file")
+
+
 def file_sha256(path: Path) -> str:
     """Digest of a file's content, in hexadecimal."""
     with path.open("rb") as file:

@@ -23,6 +23,7 @@ from pydantic import Field, JsonValue
 
 from reward.auditor import audit
 from reward.config import AuditConfig, LocalSamplerConfig, SamplerConfig, Settings
+from reward.offline import files
 from reward.offline.figures import Figures, count_figures
 from reward.offline.files import file_sha256, only_writer, replace_file, weights_sha256
 from reward.offline.inputs import RowFormat, format_of, read_rows
@@ -240,8 +241,7 @@ def refuse_inputs(path: Path, job: AuditJob) -> None:
     """Raises `ValueError` when a file to write is one that the job reads."""
     folder = job.input if job.input.is_dir() else job.input.parent
     inputs = [folder / RESPONSES, folder / SOURCES] if job.input_format is RowFormat.RAGTRUTH else [job.input]
-    if any(path.exists() and one.exists() and path.samefile(one) for one in inputs):
-        raise ValueError(f"{path}: is an input; write to another file")
+    files.refuse_inputs(path, inputs)
 
 
 def _finished(job: AuditJob, plan: Plan) -> Summary | None:
