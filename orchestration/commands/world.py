@@ -39,11 +39,12 @@ def world(
 
     settings = WikiSettings.model_validate(assign({}, overrides or []))
     made = WikiWorld(settings)
-    for split in SPLITS if out is not None else ():
-        refuse_inputs(out / f"{split}.jsonl", filter(None, (settings.train_file, settings.held_out_file)))
-    for split in SPLITS:
-        if out is not None:
-            replace_file(out / f"{split}.jsonl", (f"{_line(row)}\n" for row in made.rows(split)))
+    inputs = [file for file in (settings.train_file, settings.held_out_file) if file is not None]
+    files = {split: out / f"{split}.jsonl" for split in SPLITS} if out is not None else {}
+    for file in files.values():
+        refuse_inputs(file, inputs)
+    for split, file in files.items():
+        replace_file(file, (f"{_line(row)}\n" for row in made.rows(split)))
     console = output_console(highlight=False)
     console.print(_counts(made))
     for row in made.rows("held_out")[:show]:
