@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from subprocess import PIPE
@@ -42,7 +42,7 @@ from reward.offline.files import weights_sha256
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
 from tests.memory_registry import MemoryRegistry as DecidedRegistry
-from tests.memory_registry import decisions_over, version
+from tests.memory_registry import decisions_over, promote, version
 from tests.promotion_evidence import better, evidence, write_evidence
 
 ALL_AGES = timedelta(0)
@@ -356,3 +356,25 @@ def test_a_version_says_who_promoted_it_when_and_by_which_gates(tmp_path: Path) 
     page = render_html(node)
     assert evil not in page
     assert "&lt;b&gt;" in page
+
+
+@pytest.mark.parametrize("action", ["promote", "approve", "rollback"])
+def test_nothing_without_weights_becomes_champion(action: str, store: ArtifactStore, tmp_path: Path) -> None:
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights/config.json").write_text("{}")
+    made = Artifact(store, store.publish(tmp_path / "weights", kind="model").digest)
+    decisions = decisions_over(DecidedRegistry(), Path(store.backend.address))
+    lost = replace(version("1"), uri=made.address)
+    if action != "promote":
+        promote(decisions, lost, required=action == "approve")
+    if action == "rollback":
+        promote(decisions, "2")
+    state = decisions.state()
+    store.backend.delete(*made.manifest().keys().values())
+    with pytest.raises(ValueError, match="is missing; publish it again"):
+        {
+            "promote": lambda: promote(decisions, lost),
+            "approve": lambda: decisions.approve("1"),
+            "rollback": decisions.rollback,
+        }[action]()
+    assert decisions.state() == state

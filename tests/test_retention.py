@@ -18,7 +18,7 @@ from orchestration.registry.chain import Chosen, State
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import ModelVersion, Registry
-from orchestration.registry.stored import references
+from orchestration.registry.stored import hold_weights, references
 from orchestration.retrain.loop import retrain
 from orchestration.retrain.records import Ending, Stage, StageRequest, StageResult, stage_folder, stage_key
 from orchestration.retrain.results import Results
@@ -276,6 +276,19 @@ def test_what_is_within_the_grace_stays(tmp_path: Path) -> None:
     assert tested.kinds()["model"] == len(tested.shop.registry.versions("shop-solver")) == 3
 
 
+def test_an_old_version_that_gates_look_at_stays(tmp_path: Path) -> None:
+    tested = loop(tmp_path)
+    for _ in range(3):
+        tested.retrain(Ending.REFUSED)
+    for entry in list(tested.store.backend.entries("")):
+        os.utime(Path(tested.store.backend.address) / entry.key, (0, 0))
+    versions = tested.shop.registry.versions_of
+    versions["shop-solver"] = [replace(one, created_ms=0) for one in versions["shop-solver"]]
+    given = cast(Decisions, tested.shop), 1, tested.store
+    hold_weights(tested.shop.version("1").uri, tested.store)
+    assert [one.version for one in idle_versions(*given, grace=timedelta(hours=1))] == ["2"]
+
+
 def test_a_result_that_is_used_again_is_none_of_the_oldest(tmp_path: Path) -> None:
     tested = loop(tmp_path)
     for _ in range(3):
@@ -392,14 +405,15 @@ def test_the_command_says_what_would_go_and_removes_it(
     assert not list(find_damage(tested.store, tested.store.manifests(), read=True))
 
 
-def test_only_a_version_that_nobody_needs_can_be_deleted() -> None:
+def test_only_a_version_that_nobody_needs_can_be_deleted(tmp_path: Path) -> None:
+    store = open_store(StoreSettings(location=str(tmp_path)))
     shop = Shop(champion="1", previous="2", asked_for="3")
     versions = [ModelVersion(str(number), "", "", (), {}, 0) for number in range(1, 7)]
     versions = [replace(one, sha256=one.version) for one in versions]
     versions[3] = replace(versions[3], aliases=("shadow",))
     shop.registry.versions_of[shop.model] = versions
-    assert [one.version for one in idle_versions(cast(Decisions, shop), 1)] == ["5"]
-    assert idle_versions(cast(Decisions, shop), None) == []
+    assert [one.version for one in idle_versions(cast(Decisions, shop), 1, store)] == ["5"]
+    assert idle_versions(cast(Decisions, shop), None, store) == []
 
 
 def digest_in(uri: str) -> str:

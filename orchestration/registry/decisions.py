@@ -20,6 +20,7 @@ from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry.chain import Action, Chain, Chosen, Decision, Made, State
 from orchestration.registry.store import CHAMPION, DECISION_TAG, LINEAGE_TAG, PREVIOUS, ModelVersion, Registry
+from orchestration.registry.stored import hold_weights
 from orchestration.registry.view import chosen_version, differences
 from pipeline.artifacts.backend import MovedError
 
@@ -39,7 +40,10 @@ class LostRaceError(RuntimeError):
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions about one model, by a person or a command; None: MLflow's user, or the system's."""
+    """Decisions about one model, by a person or a command; None: MLflow's user, or the system's.
+
+    What makes a champion, or asks for one, raises ValueError where the weights are gone.
+    """
 
     registry: Registry
     chain: Chain
@@ -164,6 +168,8 @@ class Decisions:
         return self._decide(state, Action.ROLLBACK, state.previous, reason)
 
     def _decide(self, seen: State, action: Action, about: Chosen, reason: str, **more: object) -> Made:
+        if action not in (Action.REFUSE, Action.REJECT):
+            hold_weights(about.uri, self.chain.store)  # a champion can be served
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         who = {"id": uuid.uuid4().hex, "model": self.model, "by": self._me(), "at": at}
         what = {"action": action, "about": about, "reason": reason, **more}

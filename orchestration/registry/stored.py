@@ -63,6 +63,19 @@ def local_weights(version: ModelVersion, *, advance: Advance = no_progress) -> P
     return stored.bring(advance=advance)
 
 
+def hold_weights(uri: str, store: ArtifactStore) -> None:
+    """Makes weights young for gc, so that they last as long as gates and a decision need them.
+
+    Those of another store are that store's.
+
+    Raises:
+        ValueError: they are not in the store, or not whole.
+    """
+    place = located(uri)
+    if place is not None and _is_here(place[0], store):
+        store.renew(place[1])
+
+
 def references(
     registry: Registry, store: ArtifactStore, *, without: Collection[ModelVersion] = ()
 ) -> set[str]:

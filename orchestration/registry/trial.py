@@ -10,7 +10,7 @@ from orchestration.registry.chain import State
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import ModelVersion
-from orchestration.registry.stored import local_weights
+from orchestration.registry.stored import hold_weights, local_weights
 from reward.samplers.start import demand_libraries
 
 
@@ -37,14 +37,16 @@ def try_candidate(
     """Asks all gates about a candidate; `is_dry` leaves MLflow's aliases as they are.
 
     Raises:
-        ValueError: the candidate is the champion already, or there is a champion and no evaluation of it, or
-            there is no vLLM for the smoke test, or not what it needs of the system.
+        ValueError: the candidate is the champion already or has lost its weights, or there is a champion and
+            no evaluation of it, or there is no vLLM for the smoke test, or not what it needs of the system.
     """
     seen = decisions.state() if is_dry else decisions.rebuild()
     candidate = decisions.version(reference)
     champion = decisions.version("@champion") if seen.champion else None
     if champion is not None and candidate.sha256 == champion.sha256:
         raise ValueError(f"--candidate: version {candidate.version} is the champion already; name another")
+    if not is_dry:
+        hold_weights(candidate.uri, decisions.chain.store)
     theirs = theirs if champion else None
     if champion is not None and theirs is None:
         raise ValueError(

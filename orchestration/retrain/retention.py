@@ -17,7 +17,7 @@ from orchestration.retrain.records import Stage, StageResult, stage_folder
 from orchestration.retrain.results import FIELD, PREFIX, Results
 from pipeline.artifacts.address import cached_artifacts, forget, located
 from pipeline.artifacts.backend import Entry
-from pipeline.artifacts.layout import POINTERS, is_digest
+from pipeline.artifacts.layout import POINTERS, is_digest, manifest_key
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.artifacts.upkeep import find_garbage, remove
 from pipeline.lineage.publish import EVALUATION
@@ -35,7 +35,7 @@ def prune_after(job: Job, store: ArtifactStore, decisions: Decisions) -> None:
             for key in Results(store, job.name).keys(stage):
                 shutil.rmtree(stage_folder(job, stage, key), ignore_errors=True)
         _forget_weights(decisions)
-        idle = idle_versions(decisions, settings.versions, grace=grace)
+        idle = idle_versions(decisions, settings.versions, store, grace=grace)
         stale = stale_results(store, settings.keep_last, job=job.name)
         stale |= {name for version in idle for name in results_of_version(store, version)}
         named = references(decisions.registry, store, without=idle)
@@ -63,17 +63,30 @@ def _forget_weights(decisions: Decisions) -> None:
 
 
 def idle_versions(
-    decisions: Decisions, num_kept: int | None, *, grace: timedelta = timedelta()
+    decisions: Decisions, num_kept: int | None, store: ArtifactStore, *, grace: timedelta = timedelta()
 ) -> list[ModelVersion]:
     """Versions beside the newest so many that are nothing to anybody; None: none is.
 
-    What is younger than the grace may be a candidate that gates look at just now.
+    What was registered or used within the grace may be a candidate that gates look at just now.
     """
     if num_kept is None:
         return []
-    before = (datetime.now(UTC) - grace).timestamp() * 1000
+    before = datetime.now(UTC) - grace
     versions = decisions.registry.versions(decisions.model)[:-num_kept]
-    return [one for one in versions if one.created_ms <= before and why_needed(decisions, one) is None]
+    return [
+        one
+        for one in versions
+        if one.created_ms <= before.timestamp() * 1000
+        and why_needed(decisions, one) is None
+        and not _is_used(store, one, before)
+    ]
+
+
+def _is_used(store: ArtifactStore, version: ModelVersion, before: datetime) -> bool:
+    """Whether a version's weights were written or used since."""
+    place = located(version.uri)
+    there = store.backend.stat(manifest_key(place[1])) if place else None
+    return there is not None and there.modified > before
 
 
 def why_needed(decisions: Decisions, version: ModelVersion) -> str | None:
