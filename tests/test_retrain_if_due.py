@@ -18,10 +18,12 @@ from typing import Any
 
 import httpx
 import pytest
+from prometheus_client import REGISTRY
 
 from orchestration.cli import main
 from orchestration.commands import retrain_run
 from orchestration.retrain.ledger import Ledger
+from orchestration.schedule.timer import note
 from tests.benchmark_files import FOLDERS
 from tests.schedule_jobs import SCRIPTED_MARCH, script, wait_until
 from tests.supervised import environment
@@ -121,6 +123,10 @@ def test_a_failure_is_told_waits_and_is_given_up(site: Site, capsys: pytest.Capt
     site.put("FAILS", "train")
     code, report = march(site, capsys, "--if-due")
     assert (code, report["ending"]) == (1, "failed") and "train: the disk is full" in report["line"]
+    note("told", json.dumps(report))
+    ended_so = {"retrain_job": "told", "result": "failed"}
+    assert REGISTRY.get_sample_value("march_retrainings_total", ended_so) == 1
+    assert REGISTRY.get_sample_value("march_retraining_failures", {"retrain_job": "told"}) == 1
     code, report = march(site, capsys, "--if-due")
     assert (code, report["ending"]) == (8, "not due") and report["look"]["waits_until"] is not None
     assert site.stages.count("train") == 1

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+import threading
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import yaml
@@ -17,7 +20,8 @@ from orchestration.retrain.inputs import make_plan
 from orchestration.retrain.job import JOBS, BudgetSettings, Job, load_job
 from orchestration.retrain.records import ParentWeights, Spent, Stage, StageRequest, StageResult, stage_key
 from orchestration.retrain.rows import counted
-from orchestration.retrain.training import drop_checkpoints
+from orchestration.retrain.training import _progress, drop_checkpoints
+from pipeline.record.tracking import STEPS_FILE, drop_steps_after
 from pipeline.settings.recipe import load_recipe
 from tests.benchmark_files import FOLDERS
 from tests.march_cli import march, refused
@@ -289,6 +293,29 @@ def test_a_finished_training_leaves_checkpoints_where_they_are_wanted(
     (tmp_path / "run" / "checkpoints" / "actor").mkdir(parents=True)
     drop_checkpoints(Attempt(request), tmp_path / "run")
     assert (tmp_path / "run" / "checkpoints").exists() is is_kept
+
+
+def test_steps_that_are_done_again_are_paid_for_again(tmp_path: Path) -> None:
+    told, is_told = list[int](), threading.Event()
+
+    def tell(**progress: int) -> None:
+        told.append(progress["tokens"])
+        is_told.set()
+
+    def write_steps(first: int, last: int) -> None:
+        with (tmp_path / STEPS_FILE).open("a") as file:
+            for step in range(first, last + 1):
+                file.write(f'{{"step": {step}, "rollout/num_tokens": 1000}}\n')
+
+    write_steps(1, 30)
+    recipe = SimpleNamespace(data=SimpleNamespace(max_steps=100))
+    with _progress(cast(Attempt, SimpleNamespace(recipe=recipe, tell=tell)), tmp_path):
+        drop_steps_after(tmp_path, 10)  # as a run that goes on from its last checkpoint does
+        for _ in range(2):  # the first may have been read before
+            is_told.clear()
+            assert is_told.wait(30)
+        write_steps(11, 25)
+    assert told[-1] == 15_000
 
 
 def test_money_is_time_and_tokens() -> None:

@@ -263,14 +263,18 @@ def test_a_champion_crowned_during_an_evaluation_is_not_paired_with_it(tested: R
         assert theirs is not None and one.done[Stage.EVALUATE_CHAMPION] == theirs.result
 
 
-def test_a_retraining_that_was_left_goes_on_from_its_own_parent(tested: Rig) -> None:
-    tested.factory.problems = {Stage.REGISTER: [FINAL]}
-    with pytest.raises(StageFailedError):
+@pytest.mark.parametrize(("failed", "parent"), [(Stage.PROMOTE, None), (Stage.EVALUATE, "7")])
+def test_a_retraining_that_was_left_goes_on_from_its_own_parent_once_it_has_a_version(
+    failed: Stage, parent: str | None, tested: Rig
+) -> None:
+    tested.factory.problems = {failed: [FINAL]}
+    with pytest.raises(StageFailedError) as caught:
         retrain(tested.place)
-    tested.decisions.champion = Version("7", CANDIDATE)  # by a decision that was made before a kill, say
+    assert caught.value.retraining and caught.value.retraining.state is RetrainingState.FAILED
+    tested.decisions.champion = Version("7", CANDIDATE)  # by its own decision, or another
     found = retrain(tested.place)
-    assert found.parent.version is None
-    assert tested.factory.started[Stage.TRAIN] == 1
+    assert found.parent.version == parent
+    assert tested.factory.started[Stage.TRAIN] == (1 if parent is None else 2)
 
 
 @pytest.mark.parametrize("outcome", [Ending.REFUSED, Ending.INCONCLUSIVE, Ending.UNCHANGED])

@@ -114,7 +114,7 @@ def _report_of(act: Callable[[], Report], job: str, *, raises: bool) -> Report:
         line, goes_on = str(error), "; the same command goes on"  # which the line may say already
         if error.ending in (Ending.FAILED, Ending.FIX):
             line = line.removesuffix(goes_on) + goes_on
-        return report_of(job, error.ending, line)
+        return report_of(job, error.ending, line, retraining=error.retraining)
     except BusyError as error:
         return report_of(job, Ending.RUNNING, str(error))
     except KeyboardInterrupt:

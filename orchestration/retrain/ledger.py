@@ -46,8 +46,7 @@ class Ledger:
     def open(self, fresh: Retraining, *, params: dict[str, str] | None = None) -> Retraining:
         """What another retraining left, if it asks for the same, or the fresh one, written.
 
-        One that was left goes on from its own parent: its candidate may be the champion by now, and then
-        another one would begin. Those that others left for good are said to be stopped.
+        Those that others left for good are said to be stopped.
         """
         of_job = self.retrainings(fresh.job)
         found = chosen(of_job, fresh)
@@ -132,12 +131,20 @@ def new_retraining(job: Job, given: str, parent: ParentWeights, *, cause: str = 
 def chosen(of_job: Sequence[Retraining], fresh: Retraining) -> Retraining:
     """Of a job's retrainings, newest first, the one to go on with.
 
-    That is one that was left and asks for the same, else one with the same parent, too, else the fresh one.
-    One that ended and was killed before it was closed is left, too: nobody was notified of how it ended.
+    That is one that was left and asks for the same, else one that ended so, else the fresh one. One that
+    ended and was killed before it was closed is left, too: nobody was notified of how it ended.
+
+    One whose candidate was registered goes on from its own parent: its candidate may be the champion by now,
+    and then another one would begin. Before that, another champion to start from is another retraining.
     """
     asked = [one for one in of_job if one.given == fresh.given]
-    left = [one for one in asked if not (one.state.is_final and one.is_closed)]
-    return next(iter([*left, *(one for one in asked if one.id == fresh.id), fresh]))
+    same = [one for one in asked if one.id == fresh.id]
+    left = [
+        one
+        for one in asked
+        if not (one.state.is_final and one.is_closed) and (one in same or one.status(Stage.REGISTER).key)
+    ]
+    return next(iter([*left, *same, fresh]))
 
 
 def now_ms() -> int:

@@ -52,6 +52,7 @@ class EndedEarlyError(RuntimeError):
     """There is no decision; the same command goes on."""
 
     ending, state = Ending.FAILED, RetrainingState.FAILED
+    retraining: Retraining | None = None  # as it is recorded
 
 
 class StageFailedError(EndedEarlyError):
@@ -116,7 +117,7 @@ def retrain(
         raise  # the record is that of whoever runs the job now
     except EndedEarlyError as error:
         needs_person = error.ending in (Ending.FIX, Ending.OVER_BUDGET)
-        loop.end(error.state, reason=str(error), needs_person=needs_person)
+        error.retraining = loop.end(error.state, reason=str(error), needs_person=needs_person)
         raise
     except KeyboardInterrupt:
         loop.end(RetrainingState.STOPPED, reason="interrupted")

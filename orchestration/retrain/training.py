@@ -43,8 +43,7 @@ def train(attempt: Attempt) -> StageResult:
     if attempt.recipe.tracking.uri is None:
         said.append(f"tracking.uri={attempt.job.registry.address}")
     run_dir = attempt.folder / RUN
-    before = num_tokens(read_steps(run_dir))
-    with _progress(attempt, run_dir, before):
+    with _progress(attempt, run_dir):
         name = f"{attempt.job.name}-{attempt.folder.name}"
         run_training(attempt.recipe_name, run_dir=run_dir, overrides=said, part_of=name)
     model = run_dir / "model"
@@ -82,14 +81,18 @@ def _record(run_dir: Path, folder: Path, parent: ParentWeights) -> Path:
 
 
 @contextmanager
-def _progress(attempt: Attempt, run_dir: Path, before: int) -> Iterator[None]:
-    """Tells the steps and their tokens while a training runs in this process."""
+def _progress(attempt: Attempt, run_dir: Path) -> Iterator[None]:
+    """Tells the steps and the tokens that were spent while a training runs in this process."""
     ended = threading.Event()
+    spent, before = 0, num_tokens(read_steps(run_dir))
 
     def tell(*, now: bool = False) -> None:
+        nonlocal spent, before
         steps, total = read_steps(run_dir), attempt.recipe.data.max_steps or 0
-        tokens = max(0, num_tokens(steps) - before)
-        attempt.tell(label="training", done=len(steps), total=total, tokens=tokens, now=now)
+        # Steps behind the checkpoint that a run goes on from are dropped and done, and paid for, again.
+        tokens = num_tokens(steps)
+        spent, before = spent + max(0, tokens - before), tokens
+        attempt.tell(label="training", done=len(steps), total=total, tokens=spent, now=now)
 
     def keep_telling() -> None:
         while not ended.wait(_POLL_S):

@@ -89,7 +89,7 @@ class Report(Record):
     code: int = Field(description="The exit code, were it not for --exit-zero.")
     line: str = Field(description="For a person.")
     look: Look | None = Field(default=None, description="At the job's triggers; None: it was not reached.")
-    retraining: Retraining | None = Field(default=None, description="The one that ended, if it did.")
+    retraining: Retraining | None = Field(default=None, description="The one that ended or failed.")
 
 
 def report_of(job: str, ending: Ending, line: str, **more: object) -> Report:

@@ -83,9 +83,9 @@ def note(job: str, printed: str) -> str:
     except ValidationError:
         FAILURES.labels(job).set(1)
         return "ended without a report; its own lines are above"
-    failures = report.look.num_failures if report.look else 0
+    failures = report.look.num_failures if report.look and not report.retraining else 0
     failed = report.code != 0 and not report.ending.is_well
-    FAILURES.labels(job).set(0 if report.retraining else max(failures, failed))
+    FAILURES.labels(job).set(max(failures, failed))
     if report.retraining:  # each look at a job that gave up would count, too
         ENDED.labels(job, "failed" if failed else "ended").inc()
     for one in report.look.triggers if report.look else ():
