@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from orchestration.registry.view import differences
 from orchestration.retrain import decision
 from orchestration.retrain.attempt import Attempt
 from orchestration.retrain.records import ParentWeights, Stage, StageRequest
-from tests.memory_registry import AWAY, MemoryRegistry, decisions_over, promote
+from tests.memory_registry import AWAY, MemoryRegistry, decisions_over, promote, version
 from tests.retrainings import rig
 
 
@@ -74,7 +75,7 @@ def test_two_promotions_at_once_have_one_winner_and_the_other_gets_one_line(
     winner = won.decision.about.version
     assert line == (
         f"shop: racer {winner} was first (promote of version {winner}); nothing was changed; "
-        "run the gates against the new champion"
+        "run the gates again"
     )
     decisions_over(registry, tmp_path).rebuild()
     assert registry.alias == {"champion": winner, "previous": "2"}
@@ -220,11 +221,24 @@ def test_an_approval_after_another_champion_and_one_that_was_rejected_are_refuse
     decisions = decisions_over(registry, tmp_path)
     promote(decisions, "3", required=True)
     decisions.rollback()
-    with pytest.raises(ValueError, match="the champion has changed since its gates were run"):
+    with pytest.raises(ValueError, match=r"another champion ends all requests\); waiting: none"):
         decisions.approve("3")
+    promote(decisions, "3", required=True)
     decisions.reject("3", reason="too late")
-    with pytest.raises(ValueError, match="version 3 does not wait for approval; waiting: none"):
+    with pytest.raises(ValueError, match=r"does not wait for approval .*; waiting: none"):
         decisions.approve("3")
+
+
+def test_a_version_is_asked_for_once_and_approved_with_the_weights_that_were_asked_for(
+    registry: MemoryRegistry, tmp_path: Path
+) -> None:
+    decisions = decisions_over(registry, tmp_path)
+    for weights in "ef":
+        promote(decisions, replace(version("3"), sha256=weights * 64), required=True)
+    assert [one.about.sha256[0] for one in decisions.waiting()] == ["f"]
+    with pytest.raises(ValueError, match="weights 333333333333 in MLflow, asked for were ffffffffffff"):
+        decisions.approve("3")
+    assert [one.about.version for one in decisions.waiting()] == ["3"]
 
 
 def test_the_command_that_approves_names_what_is_not_the_default() -> None:

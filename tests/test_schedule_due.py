@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from orchestration.retrain.job import Job, load_job
 from orchestration.retrain.records import Retraining, RetrainingState
 from orchestration.retrain.triggers import Cause, CronSettings
-from orchestration.schedule.due import Look, last_time, look_around
+from orchestration.schedule.due import Look, last_time, look_around, next_time
 from reward.types import Outcome
 from tests.schedule_jobs import record, write_verdicts
 from tests.test_retrain_job import write_job
@@ -138,6 +139,13 @@ def test_in_an_hour_that_comes_twice_what_has_come_is_not_forgotten() -> None:
     came = datetime(2025, 10, 26, 0, 30, tzinfo=UTC).timestamp()
     last = [last_time(cron, came + quarter * 900) for quarter in range(-1, 13)]
     assert [one.timestamp() if one else 0 for one in last] == [came - DAY] + [came] * 13
+
+
+def test_the_next_time_is_ahead_in_an_hour_that_comes_twice() -> None:
+    cron = CronSettings(expression="30 2 * * *", timezone=ZoneInfo("Europe/Berlin"))
+    second = datetime.fromisoformat("2026-10-25T02:10+01:00").timestamp()
+    assert (coming := next_time(cron, second)) is not None
+    assert f"{coming:%d %H:%M %Z}" == "26 02:30 CET"
 
 
 def test_missed_times_are_one_retraining_unless_the_last_is_too_long_ago(nightly: Site) -> None:
@@ -345,6 +353,19 @@ def test_drift_starts_one_retraining_for_the_same_verdicts(tmp_path: Path) -> No
         and "the last retraining for drift is less than 1,000 s ago" in look.triggers[0].detail
     )
     assert made.look(600).is_due
+
+
+def test_only_the_last_file_of_verdicts_may_grow(tmp_path: Path) -> None:
+    made = site(tmp_path, DRIFT)
+    for shop in "ab":
+        write_verdicts(tmp_path / f"audits/{shop}.jsonl", bad(shop))
+    made.ran()
+    write_verdicts(tmp_path / "audits/b.jsonl", bad("b", 5))
+    assert not made.look().triggers[0].problem
+    write_verdicts(tmp_path / "audits/a.jsonl", bad("a"))
+    (trigger,) = made.look().triggers
+    assert not trigger.is_due
+    assert trigger.problem.startswith("audits/a.jsonl: has grown since audits/b.jsonl was there")
 
 
 def test_verdicts_that_cannot_be_read_keep_no_other_trigger_from_a_retraining(tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ def test_json_and_errors_of_the_command(
         ("triggers:", "triggers: {}\nunused:", "unused: unknown key"),
         ("data: {rows: rows}", "", "triggers.data: the job reads no data; name paths or pointers"),
         ("Europe/Berlin", "Mars/Base", "triggers.cron.timezone: invalid timezone: Mars/Base"),
-        ("min_answers: 40", "min_answers: 9_000", "window: 5000 is less than min_answers"),
+        ("min_answers: 40", "min_answers: 4_600", "window: 5000 holds fewer than min_answers, 4600, without"),
     ],
 )
 def test_triggers_that_cannot_be_used_are_refused(job: Path, old: str, new: str, said: str) -> None:

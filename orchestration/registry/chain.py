@@ -50,7 +50,10 @@ class Chosen(Record):
 class State(Record):
     champion: Chosen | None = None
     previous: Chosen | None = None
-    waiting: dict[str, Chosen] = Field(default={}, description="What waits for a person, by the request.")
+    waiting: dict[str, Chosen] = Field(
+        default={},
+        description="What waits for a person, by the request.",
+    )
 
 
 class Decision(Record):
@@ -147,9 +150,13 @@ def following(decision: Decision, parent: Made | None) -> Decision:
             champion, previous = decision.about, champion
         case Action.ROLLBACK:
             champion, previous = previous, champion
-        case Action.REQUEST:
-            waiting = {**waiting, decision.id: decision.about}
-    waiting = {request: about for request, about in waiting.items() if request != decision.request}
+        case Action.REQUEST:  # in place of an earlier one about the same version
+            others = ((id, about) for id, about in waiting.items() if about.version != decision.about.version)
+            waiting = {**dict(others), decision.id: decision.about}
+        case Action.REJECT:
+            waiting = {id: about for id, about in waiting.items() if id != decision.request}
+    if champion != before.champion:  # the gates of whoever waits compared it with another one
+        waiting = {}
     place = {"number": parent.decision.number + 1, "parent": parent.digest} if parent else {}
     state = State(champion=champion, previous=previous, waiting=waiting)
     was = before.champion.version if before.champion else None

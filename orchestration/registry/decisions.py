@@ -134,16 +134,17 @@ class Decisions:
 
         Raises:
             LostRaceError: another decision was made meanwhile.
-            ValueError: it does not wait, or the champion changed since, or the asker may not approve.
+            ValueError: it does not wait, or has other weights by now, or the asker may not approve.
         """
         state, asked = self.rebuild(), self._asked(version)
+        for one in self.registry.versions(self.model):  # numbers begin again where a database was replaced
+            if one.version == version and one.sha256 != asked.about.sha256:
+                raise ValueError(
+                    f"{self.model}: version {version} has the weights {one.sha256[:12]} in MLflow, asked for "
+                    f"were {asked.about.sha256[:12]}; reject it, and promote what is registered now"
+                )
         if asked.by_another and asked.by == self._me():
             raise ValueError(f"approve: {asked.by} asked for version {version}; another one must approve it")
-        if asked.was != (state.champion.version if state.champion else None):
-            raise ValueError(
-                f"{self.model}: version {version}: the champion has changed since its gates were run; "
-                "promote it again"
-            )
         seen = {name: getattr(asked, name) for name in ("report", "evaluation", "champion_evaluation")}
         return self._decide(state, Action.APPROVE, asked.about, reason, request=asked.id, **seen)
 
@@ -189,7 +190,7 @@ class Decisions:
                 first = next(one for one in made if one.action is not Action.REFUSE)
                 raise LostRaceError(
                     f"{self.model}: {first.by} was first ({first.action} of version {first.about.version}); "
-                    "nothing was changed; run the gates against the new champion"
+                    "nothing was changed; run the gates again"
                 )
             with suppress(MovedError):
                 return self.chain.append(decision, last)
@@ -201,7 +202,10 @@ class Decisions:
             if one.about.version == version:
                 return one
         there = ", ".join(one.about.version for one in waiting) or "none"
-        raise ValueError(f"{self.model}: version {version} does not wait for approval; waiting: {there}")
+        raise ValueError(
+            f"{self.model}: version {version} does not wait for approval (another champion ends all "
+            f"requests); waiting: {there}"
+        )
 
     def _named(self) -> str | None:
         """A decision about the model that MLflow names."""

@@ -96,8 +96,11 @@ class DriftSettings(Settings):
 
     @model_validator(mode="after")
     def _the_window_holds_enough(self) -> Self:
-        if self.window < self.min_answers:
-            raise ValueError(f"window: {self.window} is less than min_answers, {self.min_answers}; raise it")
+        if self.window * (1 - self.max_unscored) < self.min_answers:
+            raise ValueError(
+                f"window: {self.window} holds fewer than min_answers, {self.min_answers}, without the share "
+                f"max_unscored, {self.max_unscored:g}, that may be unscored; raise it"
+            )
         return self
 
 

@@ -116,7 +116,7 @@ def outcome_line(retraining: Retraining, job: Job | None = None, now: State | No
         return f"{retraining.model} version {version} was promoted; version {champion} is the champion now"
     waiting = {one.version for one in now.waiting.values()} if now else {version}
     if retraining.outcome is Ending.WAITS and version not in waiting:
-        return f"{retraining.model} version {version} waited for approval and was decided on"
+        return f"{retraining.model} version {version} waited for approval; its request has ended"
     approve = approval_of(job, version) if job else "march status has the command"
     line = _LINES[retraining.outcome].format(version=version, reason=retraining.reason, approve=approve)
     return f"{retraining.model} {line}"

@@ -9,7 +9,8 @@ Look k between two retrainings is made at alpha / (k (k + 1)), which sums to alp
 false start likelier. There is one at every `min_answers` verdicts that no retraining has settled.
 
 Which lines are settled is what the last retraining recorded: lines by file, for the last files by name. So
-files that are appended to, and new files whose names come later (one a day), are read from where it was.
+the last file may be appended to, and there may be new files whose names come later (one a day). Files that
+grow beside later ones would put other answers into looks that were made: each would be one more look.
 """
 
 import glob
@@ -173,8 +174,15 @@ def look_at(
     each file, settled ones are not looked at. Returns the first look that found drift, else the last one.
 
     Raises:
-        ValueError, OSError: a line is no verdict, a row no answer, or a file cannot be read.
+        ValueError, OSError: a line is no verdict, a row no answer, a file cannot be read, or one has grown
+            beside a later one.
     """
+    for name in sorted(settled)[:-1]:
+        if lines.get(name, 0) > settled[name]:
+            raise ValueError(
+                f"{name}: has grown since {max(settled)} was there, so looks would be made again with other "
+                "answers; append to the last file by name alone, or write new ones"
+            )
     verdicts = [
         one
         for name, num in lines.items()

@@ -151,7 +151,8 @@ def _cron(cron: CronSettings, past: Past, now: float) -> Trigger:
 
 def next_time(cron: CronSettings, now: float) -> datetime | None:
     """The first time after `now` (seconds since 1970); None: there is none."""
-    return next(CronSim(cron.expression, datetime.fromtimestamp(now, cron.timezone)), None)
+    coming = CronSim(cron.expression, datetime.fromtimestamp(now, cron.timezone))
+    return next((one for one in coming if one.timestamp() > now), None)  # some came in the first of two hours
 
 
 def last_time(cron: CronSettings, now: float) -> datetime | None:
