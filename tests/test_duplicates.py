@@ -14,10 +14,12 @@ def before() -> RowsBefore:
     return RowsBefore()
 
 
-def keep(before: RowsBefore, name: str, question: str, texts: list[str]) -> Match | None:
+def keep(
+    before: RowsBefore, name: str, question: str, texts: list[str], threshold: float = 0.8
+) -> Match | None:
     documents = tuple(Document(id=str(place), text=text) for place, text in enumerate(texts))
     keys, found = fingerprint(RagQuery(id=name, query=question, documents=documents))
-    return before.add_kept(name, "jsonl", keys, found, 0.8)
+    return before.add_kept(name, "jsonl", keys, found, threshold)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,20 @@ def test_what_a_mark_tells_apart_is_asked_twice(question: str, another: str, bef
     assert keep(before, "b", another, TEXTS) is None
 
 
+def test_a_threshold_of_one_is_for_equal_words_alone(before: RowsBefore) -> None:
+    words = [f"word{number}" for number in range(6_000)]
+    texts = [" ".join([*words, number, *words]) for number in ("1212", "1313")]
+    queries = [RagQuery(id="", query="Q", documents=(Document(id="", text=one),)) for one in texts]
+    hashes = [fingerprint(one)[1] for one in queries]
+    assert (hashes[0] == hashes[1]).all(), "the estimate cannot tell them apart"
+    assert keep(before, "a", QUESTION, texts[:1], 1.0) is None
+    assert keep(before, "b", QUESTION, texts[1:], 1.0) is None
+    match = keep(before, "c", QUESTION, [texts[1].upper()], 1.0)
+    assert match == Match(id="b", dataset="jsonl", similarity=1.0)
+    assert keep(before, "d", QUESTION, ["In 1912."], 1.0) is None
+    assert keep(before, "e", QUESTION, ["In 1913."], 1.0) is None
+
+
 def test_the_first_of_several_is_named(before: RowsBefore) -> None:
     keep(before, "a", QUESTION, TEXTS)
     assert keep(before, "other", "Who founded the company, and when?", TEXTS) is None
@@ -71,3 +87,5 @@ def test_equal_content_and_one_id_for_two_contents(before: RowsBefore) -> None:
         ValueError, match=r"^a\.jsonl:1, b\.jsonl:7: id: 'a' belongs to two different queries"
     ):
         before.add("a", "musique", b"2", "b.jsonl:7")
+    with pytest.raises(ValueError, match=r"^a\.jsonl:1, b\.jsonl:8: unanswerable: true for one row and not"):
+        before.add("c", "musique", b"1", "b.jsonl:8", unanswerable=True)

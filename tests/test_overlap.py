@@ -70,6 +70,15 @@ def test_an_instruction_is_no_question(tmp_path: Path) -> None:
     assert found(tmp_path, sets[:2], row) is not None
 
 
+def test_a_list_of_questions_alone_is_held_out(tmp_path: Path) -> None:
+    file = tmp_path / "held_out.jsonl"
+    file.write_text(json.dumps({"id": "e", "query": QUESTION, "documents": []}))
+    index = OverlapIndex([file])
+    overlap = index.find(*fingerprint(query("t", QUESTION, TEXT)), 0.8, max_shared_documents=0)
+    assert (overlap.reason, overlap.num_documents) == (Reason.OVERLAP_QUESTION, 0)
+    assert (index.sets[0].num_questions, index.sets[0].num_documents) == (1, 0)
+
+
 def test_another_file_never_lets_a_question_through(tmp_path: Path) -> None:
     """Three versions of one set, as of HotpotQA's, or three orders of its documents."""
     files = [tmp_path / f"{name}.jsonl" for name in ("distractor", "fullwiki", "gold")]

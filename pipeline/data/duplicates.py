@@ -21,6 +21,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import islice
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 NUM_HASHES = 128
 NUM_BANDS, HASHES_A_BAND = 16, 8
 MIN_DOCUMENT_WORDS = 10  # "Net sales" and "Early life" stand in documents that have nothing in common
+_MOST_ESTIMATED = 0.999  # 1 is for equal words alone
 _SEED = 1
 _FACTOR = 0x9E3779B97F4A7C15  # odd, so that its powers keep all bits
 _WORDS_A_PIECE, _CHARS_A_PIECE = 5, 5
@@ -147,13 +149,13 @@ class TextIndex:
                 continue
             met = np.flatnonzero(start < end)
             places = np.unique([place for band in met for place in order[band, start[band] : end[band]]])
-            found = similarities(signature, self._matrix[places.astype(int)])
+            found = np.minimum(similarities(signature, self._matrix[places.astype(int)]), _MOST_ESTIMATED)
             if not places.size or found.max() < threshold:
                 yield None
                 continue
             best = int(np.argmax(found))
             owner = next(islice(self._owners.values(), int(places[best]), None))
-            yield _match(owner, min(float(found[best]), 0.999))  # 1 is said of equal words alone
+            yield _match(owner, float(found[best]))
 
     @cached_property
     def _matrix(self) -> Signatures:
@@ -180,30 +182,48 @@ def _band_keys(signatures: Signatures) -> Bands:
     return np.ascontiguousarray((bands * factors).sum(axis=2).T)
 
 
+@dataclass(frozen=True)
+class _First:
+    """The first row with a content."""
+
+    owner: tuple[str, str]  # id and source
+    place: str
+    unanswerable: bool
+
+
 class RowsBefore:
     """The rows of a preparation so far."""
 
     def __init__(self) -> None:
         self._contents: dict[str, tuple[bytes, str]] = {}  # and the place, by the row's id
-        self._first: dict[bytes, tuple[str, str]] = {}  # id and source of the first row with a content
-        # By question: ids and sources of its rows, and their signatures one after the other.
-        self._kept: defaultdict[bytes, tuple[list[tuple[str, str]], bytearray]]
+        self._first: dict[bytes, _First] = {}  # row with a content
+        # By question: its rows with the keys of their documents, and their signatures one after the other.
+        self._kept: defaultdict[bytes, tuple[list[tuple[tuple[str, str], bytes]], bytearray]]
         self._kept = defaultdict(lambda: ([], bytearray()))
 
-    def add(self, row_id: str, source: str, content: bytes, place: str = "") -> Match | None:
+    def add(
+        self, row_id: str, source: str, content: bytes, place: str = "", *, unanswerable: bool = False
+    ) -> Match | None:
         """Notes a row; the row that came before with the same content, if one does.
 
         Raises:
-            ValueError: the id came before with another content.
+            ValueError: the id came before with another content, or the content as one that is (or is not)
+                unanswerable.
         """
         known, where = self._contents.setdefault(row_id, (content, place))
         if known != content:
             places = f"{where}, {place}: " if place else ""
             raise ValueError(f"{places}id: {row_id!r} belongs to two different queries; give each its own")
-        if content in self._first:
-            return _match(self._first[content])
-        self._first[content] = (row_id, source)
-        return None
+        first = self._first.get(content)
+        if first is None:
+            self._first[content] = _First((row_id, source), place, unanswerable)
+            return None
+        if first.unanswerable != unanswerable:
+            raise ValueError(
+                f"{first.place}, {place}: unanswerable: true for one row and not for the other, and question "
+                "and documents are equal; leave out the wrong one"
+            )
+        return _match(first.owner)
 
     def add_kept(
         self, row_id: str, source: str, keys: Sequence[bytes], found: Signatures, threshold: float
@@ -211,15 +231,17 @@ class RowsBefore:
         """Notes a row by its signatures, unless a nearly equal one comes before, which is returned."""
         import numpy as np
 
-        owners, hashes = self._kept[keys[0]]
+        kept, hashes = self._kept[keys[0]]
         union = found[1:].min(axis=0)  # the least hashes of several texts are those of their union
-        if owners:
+        words = b"" if b"" in keys[1:] else b"".join(sorted(keys[1:]))
+        if kept:
             before = np.frombuffer(hashes, dtype=np.uint32).reshape(-1, NUM_HASHES)
-            similar = similarities(union, before)
+            similar = np.minimum(similarities(union, before), _MOST_ESTIMATED)
+            similar[[one == words != b"" for _, one in kept]] = 1.0
             if (near := np.flatnonzero(similar >= threshold)).size:
-                return _match(owners[near[0]], float(similar[near[0]]))
+                return _match(kept[near[0]][0], float(similar[near[0]]))
             del before  # a bytearray with a view of it does not grow
-        owners.append((row_id, source))
+        kept.append(((row_id, source), words))
         hashes += union.tobytes()
         return None
 

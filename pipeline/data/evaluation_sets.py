@@ -20,13 +20,13 @@ from pipeline.data.duplicates import Match, Reason, TextIndex, digest, fingerpri
 from pipeline.data.evaluation_rows import FactsRow, FaithBenchRow, PairRow
 from pipeline.data.plain import PlainRow
 from pipeline.data.ragtruth import RagTruthRow
-from pipeline.data.rows import SourceRow, parse_row
+from pipeline.data.rows import QuestionRow, SourceRow, parse_row
 from pipeline.data.sources import SOURCES
 from pipeline.data.values import raw_rows
 from reward.offline.files import file_sha256
 from reward.offline.ragtruth import RESPONSES
 from reward.offline.ragtruth import SOURCES as RAGTRUTH_SOURCES
-from reward.types import RagQuery, Record
+from reward.types import Document, RagQuery, Record
 
 if TYPE_CHECKING:
     from pipeline.data.duplicates import Signature, Signatures
@@ -41,7 +41,7 @@ _MODELS: tuple[type[SourceRow], ...] = (
 
 
 def evaluation_queries(path: Path) -> Iterator[RagQuery]:
-    """Yields what an evaluation set asks, in order.
+    """Yields what an evaluation set asks, in order; of an empty document what is asked of none.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -50,7 +50,11 @@ def evaluation_queries(path: Path) -> Iterator[RagQuery]:
     is_ragtruth = path.is_dir() or path.name in (RESPONSES, RAGTRUTH_SOURCES)
     model = RagTruthRow if is_ragtruth else _model_of(path)
     for raw in model.raw_rows(path, "test"):
-        yield from parse_row(raw, model).queries(raw.place)
+        row = parse_row(raw, model)
+        queries = row.queries(raw.place)
+        if not queries and isinstance(row, QuestionRow):  # a held-out list of questions has no documents
+            queries = (RagQuery(id=row.id, query=row.question, documents=(Document(id="", text=""),)),)
+        yield from queries
 
 
 def _model_of(path: Path) -> type[SourceRow]:

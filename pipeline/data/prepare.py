@@ -250,7 +250,7 @@ def _verdict(
     """Why a row is left out, if it is, and what it is too much like."""
     if row.removed is Reason.NO_DOCUMENTS:
         return row.removed, None
-    first = before.add(row.id, row.source, row.content, row.place)
+    first = before.add(row.id, row.source, row.content, row.place, unanswerable=row.unanswerable)
     if first is not None:
         return Reason.DUPLICATE, first
     if row.removed is None and near_duplicates is not None:
