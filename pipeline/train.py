@@ -17,7 +17,6 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
-from pipeline.atomic import write_atomically
 from pipeline.estimate.plan import check_host_memory
 from pipeline.launch.failures import ERROR_FILE, read_failure, write_failure
 from pipeline.launch.held_out_rows import write_held_out
@@ -38,7 +37,7 @@ from pipeline.settings.cluster import unreachable_from_nodes
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.settings.resume import asked_settings, gone_settings, resumed
 from pipeline.training.held_out import Look, best_look, is_over, recorded_looks
-from reward.offline.files import file_sha256, weights_sha256
+from reward.offline.files import file_sha256, replace_file, weights_sha256
 
 
 def train(
@@ -161,7 +160,7 @@ def _open_run(recipe: Recipe, folder: Path, asked: tuple[str, ...], *, name: str
         tracking_uri=uri,
         mlflow_run_id=run_id,
     )
-    write_atomically(path, state.model_dump_json(indent=2) + "\n")
+    replace_file(path, state.model_dump_json(indent=2) + "\n")
     return state
 
 
@@ -181,7 +180,7 @@ def _go_on(state: RunState, path: Path, now: Recipe, asked: tuple[str, ...]) -> 
     changed = state.model_copy(
         update={"recipe": found.recipe, "recipe_digest": found.recipe.digest, "asked": asked}
     )
-    write_atomically(path, changed.model_dump_json(indent=2) + "\n")
+    replace_file(path, changed.model_dump_json(indent=2) + "\n")
     if found.changed:
         print(f"{folder}: goes on with changed settings: {', '.join(map(str, found.changed))}")
     if found.guards:
@@ -232,7 +231,7 @@ def run_worker(folder: Path) -> None:
         result["best"] = {"step": best.step, "score": best.score}
         if best.step < num_done:
             _take_model(model_of(folder / "checkpoints", best.step), folder / "model")
-    write_atomically(folder / RESULT_FILE, json.dumps(result) + "\n")
+    replace_file(folder / RESULT_FILE, json.dumps(result) + "\n")
 
 
 def _take_model(best: Path, model: Path) -> None:

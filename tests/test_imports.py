@@ -199,7 +199,7 @@ ROOMS = {
         serving assignments offline __main__
     """,
     "pipeline": """
-        atomic container ports cpu redaction artifacts models settings record data worlds tiny rows
+        container ports cpu redaction artifacts models settings record data worlds tiny rows
         estimate statistics evaluate lineage training launch train warmup demo
     """,
     "orchestration": """

@@ -11,8 +11,8 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from bench.measure import RESULTS
-from pipeline.atomic import write_atomically
 from pipeline.demo.evaluation import Evaluation
+from reward.offline.files import replace_file
 from reward.types import Outcome, Record
 
 FOLDER = RESULTS / "ablations"
@@ -141,4 +141,4 @@ def append_row(row: Row, *, folder: Path = FOLDER) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{row.arm}.jsonl"
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
-    write_atomically(path, before + row.model_dump_json(exclude_none=True) + "\n")
+    replace_file(path, before + row.model_dump_json(exclude_none=True) + "\n")

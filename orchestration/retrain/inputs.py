@@ -15,12 +15,11 @@ from orchestration.retrain.job import Job, PrepareSettings
 from orchestration.retrain.records import ParentWeights, Stage, StageResult
 from orchestration.retrain.rows import counted, rows_inputs
 from orchestration.settings.evaluate import EvaluationSettings
-from pipeline.atomic import write_atomically
 from pipeline.data.prepare import MANIFEST_FILE
 from pipeline.models.cache import require_model
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.settings.tree import read_tree
-from reward.offline.files import file_sha256, weights_sha256
+from reward.offline.files import file_sha256, replace_file, weights_sha256
 from reward.provenance import json_sha256, package_version
 from reward.roles.prompts import load_prompts
 
@@ -118,7 +117,7 @@ def whole_recipe(file: Path, job: Job) -> Path:
     """A recipe's file with all that it extends, in the job's folder, for a cluster that has neither."""
     path = job.folder / f"{file.stem}.whole.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, yaml.safe_dump(read_tree(file), sort_keys=False))
+    replace_file(path, yaml.safe_dump(read_tree(file), sort_keys=False))
     return path
 
 

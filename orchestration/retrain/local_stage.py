@@ -11,8 +11,8 @@ from pathlib import Path
 from orchestration.registry.server import patient_environment
 from orchestration.retrain.attempt import PIPE_ENV, PROBLEM_MARK, PROGRESS_MARK, last_report
 from orchestration.retrain.records import StageProblem, StageProgress, StageRequest, stage_folder
-from pipeline.atomic import write_atomically
 from pipeline.launch.reward_servers import die_with_parent
+from reward.offline.files import replace_file
 
 LOG_FILE = "log.txt"
 _REQUEST_FILE = "request.json"
@@ -29,7 +29,7 @@ class LocalStage:
         self._folder = stage_folder(request.job, request.stage, request.key)
         self._folder.mkdir(parents=True, exist_ok=True)
         kill_leftovers(self._folder)
-        write_atomically(self._folder / _REQUEST_FILE, request.model_dump_json(indent=1))
+        replace_file(self._folder / _REQUEST_FILE, request.model_dump_json(indent=1))
         command = [sys.executable, "-m", "orchestration.retrain.stage", str(self._folder / _REQUEST_FILE)]
         self._pipe, end = os.pipe()
         os.set_blocking(self._pipe, False)

@@ -20,7 +20,7 @@ from orchestration.retrain.attempt import PROBLEM_MARK, PROGRESS_MARK, last_repo
 from orchestration.retrain.job import ClusterSettings, Job
 from orchestration.retrain.local_stage import LOG_FILE
 from orchestration.retrain.records import KEY_DIGITS, StageProblem, StageProgress, StageRequest, stage_folder
-from pipeline.atomic import write_atomically
+from reward.offline.files import replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +132,7 @@ class RayStage:
         if log is not None:
             self._log = log
             self._progress = last_report(log, PROGRESS_MARK, StageProgress) or self._progress
-            write_atomically(self._folder / LOG_FILE, log)
+            replace_file(self._folder / LOG_FILE, log)
         return log is not None
 
 

@@ -15,12 +15,11 @@ from orchestration.registry.stored import local_weights
 from orchestration.retrain.attempt import Attempt
 from orchestration.retrain.records import KEY_DIGITS, ParentWeights, Stage, StageResult
 from orchestration.retrain.rows import ROWS
-from pipeline.atomic import write_atomically
 from pipeline.lineage.publish import collect
 from pipeline.lineage.record import SURROUNDINGS_FILE
 from pipeline.record.run import RESULT_FILE
 from pipeline.record.tracking import RUN_FILE, STEPS_FILE, read_steps
-from reward.offline.files import weights_sha256
+from reward.offline.files import replace_file, weights_sha256
 
 MODEL, RUN, LINEAGE_FILE = "model", "run", "lineage.json"
 _KEPT = (RUN_FILE, RESULT_FILE, STEPS_FILE, SURROUNDINGS_FILE)
@@ -76,7 +75,7 @@ def _record(run_dir: Path, folder: Path, parent: ParentWeights) -> Path:
         if (run_dir / name).is_file():
             shutil.copyfile(run_dir / name, folder / name)
     lineage = collect(run_dir, parent=parent.lineage)
-    write_atomically(folder / LINEAGE_FILE, lineage.model_dump_json(indent=2) + "\n")
+    replace_file(folder / LINEAGE_FILE, lineage.model_dump_json(indent=2) + "\n")
     return folder
 
 

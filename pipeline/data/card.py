@@ -6,10 +6,10 @@ It is made from the manifest alone, so the same rows give the same card.
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.atomic import write_atomically
 from pipeline.data.prepare import REMOVED_FILE, Manifest
 from pipeline.data.sources import SOURCES
 from pipeline.data.statistics import PAPER, SourceStatistics, Spread
+from reward.offline.files import replace_file
 
 CARD_FILE = "data_card.md"
 _HEADINGS = (
@@ -33,7 +33,7 @@ Rows = Sequence[tuple[str, ...]]
 
 def write_card(manifest: Manifest, folder: Path) -> Path:
     """Writes the card beside the rows; returns its path."""
-    write_atomically(folder / CARD_FILE, render_card(manifest))
+    replace_file(folder / CARD_FILE, render_card(manifest))
     return folder / CARD_FILE
 
 

@@ -20,9 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.atomic import write_atomically
 from pipeline.data.sources import RemoteFile
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, replace_file
 
 if TYPE_CHECKING:
     import httpx
@@ -52,7 +51,7 @@ def download(remote: RemoteFile, folder: Path, advance: Advance = lambda done, t
         if remote.member:
             _extract(part, remote.member, whole, remote.url)
         fix = "it was removed: try again, or get it by hand and give it with --input"
-        write_atomically(record, f"{_check(whole, remote, record, fix)}  {remote.name}\n")
+        replace_file(record, f"{_check(whole, remote, record, fix)}  {remote.name}\n")
         os.replace(whole, path)
     finally:
         for left in (part, folder / f"{part.name}.json", whole):
@@ -93,7 +92,7 @@ def _fetch_on(client: httpx.Client, url: str, part: Path, advance: Advance) -> N
         done = done if has_resumed else 0
         etag = response.headers.get("ETag", "")
         # A weak one does not name exact bytes, so the part cannot be gone on with.
-        write_atomically(note, json.dumps({} if etag.startswith("W/") else {url: etag}))
+        replace_file(note, json.dumps({} if etag.startswith("W/") else {url: etag}))
         length = response.headers.get("Content-Length")
         total = done + int(length) if length else None
         with part.open("ab" if has_resumed else "wb") as file:

@@ -21,13 +21,12 @@ from typing import Any
 
 from pydantic import Field
 
-from pipeline.atomic import write_atomically
 from pipeline.data.duplicates import Match, Reason, RowsBefore
 from pipeline.data.evaluation_sets import IndexedSet, Overlap, OverlapIndex
 from pipeline.data.statistics import RunningStatistics, SourceStatistics, Spread
 from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.data.work import Choices, PrepareJob, RowWork, WorkedRow
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, replace_file
 from reward.roles.prompts import PromptSet
 from reward.types import RagQuery, Record
 
@@ -160,7 +159,7 @@ def write_worked(
         (job.out / MANIFEST_FILE).unlink(missing_ok=True)
         for name in (ROWS_FILE, REMOVED_FILE):
             os.replace(folder / name, job.out / name)
-    write_atomically(job.out / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
+    replace_file(job.out / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
     return manifest
 
 

@@ -22,7 +22,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from pipeline.atomic import write_atomically
 from pipeline.demo.evaluation import (
     EVALUATION_SEED,
     NUM_EXAMPLES,
@@ -44,6 +43,7 @@ from pipeline.worlds.wiki.world import WikiWorld
 from pipeline.worlds.world import Judgement, World, WorldRow
 from reward.auditor import audit
 from reward.config import LocalSamplerConfig, SamplingSettings
+from reward.offline.files import replace_file
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Sampler, SamplerError
 from reward.samplers.make import make_sampler
@@ -207,7 +207,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, FileNotFoundError, SamplerError) as error:
         print(f"evaluation failed: {error}", file=sys.stderr)
         return 1
-    write_atomically(arguments.out, evaluation.model_dump_json(indent=1) + "\n")
+    replace_file(arguments.out, evaluation.model_dump_json(indent=1) + "\n")
     return 0
 
 

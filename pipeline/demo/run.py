@@ -18,7 +18,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pipeline.atomic import write_atomically
 from pipeline.demo.evaluate import setup_for
 from pipeline.demo.evaluation import MEASURES, NUM_ROWS, Evaluation
 from pipeline.demo.figures import draw_curves
@@ -30,6 +29,7 @@ from pipeline.record.run import RunState
 from pipeline.record.tracking import RUN_FILE, finish_mlflow_run, read_steps
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.train import train
+from reward.offline.files import replace_file
 
 SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
 BEFORE_FILE, AFTER_FILE = "evaluation_before.json", "evaluation_after.json"
@@ -83,7 +83,7 @@ def run_demo(
     summary = _summarise(recipe, loaded, run_dir, before, after, own)
     _write_pictures(run_dir, before, after, summary)
     _log_to_mlflow(run_dir, before, after, summary)
-    write_atomically(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
+    replace_file(run_dir / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
     print_report(console, run_dir, summary)
     return 0
 
@@ -152,7 +152,7 @@ def _write_pictures(run_dir: Path, before: Evaluation, after: Evaluation, summar
     draw_curves(read_steps(run_dir), run_dir / CURVES_FILE, ends=ends)
     commands = [summary.command, _mlflow_command(_state(run_dir).tracking_uri)]
     page = render_page(before, after, summary=summary, curves=run_dir / CURVES_FILE, commands=commands)
-    write_atomically(run_dir / PAGE_FILE, page)
+    replace_file(run_dir / PAGE_FILE, page)
 
 
 def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary: Summary) -> None:
@@ -201,7 +201,7 @@ def _timed(run_dir: Path, phase: str) -> Iterator[None]:
     finally:
         phases = _phases(run_dir)
         phases[phase] = phases.get(phase, 0.0) + time.monotonic() - start
-        write_atomically(run_dir / _PHASES_FILE, json.dumps(phases) + "\n")
+        replace_file(run_dir / _PHASES_FILE, json.dumps(phases) + "\n")
 
 
 def _phases(run_dir: Path) -> dict[str, float]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.atomic import write_atomically
 from reward.config import Settings
+from reward.offline.files import replace_file
 
 ERROR_FILE = "error.json"
 _OURS = ("pipeline", "reward", "orchestration")
@@ -31,7 +31,7 @@ class Failure(Settings):
 
 
 def write_failure(folder: Path, error: BaseException) -> None:
-    write_atomically(folder / ERROR_FILE, failure_of(error).model_dump_json() + "\n")
+    replace_file(folder / ERROR_FILE, failure_of(error).model_dump_json() + "\n")
 
 
 def read_failure(folder: Path, code: int) -> Failure:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pydantic import ConfigDict
 
-from pipeline.atomic import write_atomically
 from reward.config import Settings
+from reward.offline.files import replace_file
 
 MODEL_FOLDERS = ("_actor", "_critic")
 _TO_EVALUATE = "_hf"  # ends the name of a model that is saved beside a step's checkpoint
@@ -72,7 +72,7 @@ def prepare_resume(folder: Path) -> int:
             shutil.rmtree(part)
     for model in models:
         if newest:
-            write_atomically(model / "latest", f"global_step{newest}")
+            replace_file(model / "latest", f"global_step{newest}")
         else:
             shutil.rmtree(model)
     return newest
@@ -111,4 +111,4 @@ def _whole(folder: Path) -> list[Manifest]:
 
 
 def _write(folder: Path, manifest: Manifest) -> None:
-    write_atomically(folder / f"global_step{manifest.global_step}.json", manifest.model_dump_json() + "\n")
+    replace_file(folder / f"global_step{manifest.global_step}.json", manifest.model_dump_json() + "\n")

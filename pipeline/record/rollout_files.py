@@ -9,6 +9,7 @@ its file. `steps.jsonl` says which steps are finished and how many answers each 
 from __future__ import annotations
 
 import json
+import os
 import types
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from pipeline.atomic import replacing
 from pipeline.record.rollout_rows import SCHEMA_VERSION, RolloutRow
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ def write_rollouts(path: Path, rows: Sequence[RolloutRow], *, step: int) -> None
     schema = rollout_schema().with_metadata({_METADATA: json.dumps(about)})
     table = pyarrow.Table.from_pylist([row.model_dump(mode="json") for row in rows], schema=schema)
     path.parent.mkdir(exist_ok=True)
-    with replacing(path) as temporary:
-        write_table(table, temporary, compression="zstd")
+    temporary = path.with_name(f"{path.name}.tmp")
+    write_table(table, temporary, compression="zstd")
+    os.replace(temporary, path)
 
 
 def read_rollouts(path: Path, *, places: Collection[int] | None = None) -> list[RolloutRow]:

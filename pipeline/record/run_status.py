@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.atomic import write_atomically
 from pipeline.redaction import one_line
 from reward.config import Settings
+from reward.offline.files import replace_file
 
 STATUS_FILE = "status.json"
 ENDED_TAG, EXIT_CODE_TAG = "march.ended", "march.exit_code"
@@ -29,7 +29,7 @@ def note_status(folder: Path, status: str, tags: dict[str, str] | None = None) -
     # What was sent is known by its time, so two in one millisecond must differ.
     timestamp = max(time.time_ns() // 1_000_000, before.timestamp + 1 if before else 0)
     now = Status(status=status, tags=kept | (tags or {}), timestamp=timestamp)
-    write_atomically(folder / STATUS_FILE, now.model_dump_json() + "\n")
+    replace_file(folder / STATUS_FILE, now.model_dump_json() + "\n")
 
 
 def read_status(folder: Path) -> Status | None:

@@ -17,12 +17,12 @@ from typing import Any
 
 from pydantic import Field
 
-from pipeline.atomic import write_atomically
 from pipeline.record.rollout_files import drop_rollouts_after, rollouts_file, write_rollouts
 from pipeline.record.rollout_rows import TrainedAnswer, rollout_rows
 from pipeline.redaction import refuse_password
 from pipeline.settings.tree import flatten
 from reward.config import Settings
+from reward.offline.files import replace_file
 
 RUN_FILE, STEPS_FILE, SENT_FILE = "run.json", "steps.jsonl", "mlflow.json"
 TIMESTAMP = "timestamp"  # of a line of `steps.jsonl`, in milliseconds; no figure
@@ -53,7 +53,7 @@ def read_sent(run_dir: Path) -> Sent:
 def write_sent(run_dir: Path, **changes: int) -> None:
     """Notes what MLflow has now; what is not named stays."""
     changed = read_sent(run_dir).model_copy(update=changes)
-    write_atomically(run_dir / SENT_FILE, changed.model_dump_json() + "\n")
+    replace_file(run_dir / SENT_FILE, changed.model_dump_json() + "\n")
 
 
 def read_rows(run_dir: Path) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ def drop_steps_after(run_dir: Path, step: int) -> None:
     """Forgets steps later than a checkpoint, before they are trained again."""
     kept = [row for row in read_rows(run_dir) if row["step"] <= step]
     drop_rollouts_after(run_dir, step)
-    write_atomically(run_dir / STEPS_FILE, "".join(json.dumps(row) + "\n" for row in kept))
+    replace_file(run_dir / STEPS_FILE, "".join(json.dumps(row) + "\n" for row in kept))
 
 
 class StepLog:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from pydantic import Field, JsonValue
 
-from pipeline.atomic import write_atomically
 from pipeline.tiny.recipe import Stage
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, replace_file
 from reward.types import Record
 
 MANIFEST = "manifest.json"
@@ -37,7 +36,7 @@ def publish(folder: Path, manifest: Manifest) -> None:
     """Writes the manifest of the files that lie in a folder, which is a checkpoint from now on."""
     files = {path.name: file_sha256(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
     described = manifest.model_copy(update={"files": files})
-    write_atomically(folder / MANIFEST, described.model_dump_json(indent=2, exclude_none=True) + "\n")
+    replace_file(folder / MANIFEST, described.model_dump_json(indent=2, exclude_none=True) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.atomic import write_atomically
 from pipeline.settings.recipe import Recipe
 from reward.config import AuditConfig, SamplerConfig
 from reward.judging.vote import WITHOUT_VOTERS
+from reward.offline.files import replace_file
 from reward.types import ClaimState, ClaimVerdict, Outcome, RagQuery, Verdict
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Canary:
         ]
         self.folder.mkdir(exist_ok=True)
         text = "".join(json.dumps(row) + "\n" for row in rows)
-        write_atomically(self.folder / f"step-{self.step:06d}.jsonl", text)
+        replace_file(self.folder / f"step-{self.step:06d}.jsonl", text)
 
 
 def canary_metrics(live: Sequence[Verdict], frozen: Sequence[Verdict]) -> dict[str, float]:

@@ -20,7 +20,6 @@ from pathlib import Path
 from pydantic import Field
 
 from pipeline import cpu
-from pipeline.atomic import write_atomically
 from pipeline.cpu.speed import num_cores
 from pipeline.launch.cpu_speed import dtype_of
 from pipeline.launch.failures import ERROR_FILE, read_failure
@@ -42,6 +41,7 @@ from pipeline.record.tracking import (
 from pipeline.settings.recipe import Recipe, load_recipe
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE, Prepared, prepare
 from reward.config import Settings
+from reward.offline.files import replace_file
 
 CHECKPOINTS, MODEL = "checkpoints", "model"
 
@@ -141,7 +141,7 @@ def _open_run(recipe: Recipe, prepared: Prepared, folder: Path) -> WarmupState:
     state = WarmupState(
         recipe=recipe, key=prepared.key, prepared=prepared, tracking_uri=uri, mlflow_run_id=run_id
     )
-    write_atomically(folder / RUN_FILE, state.model_dump_json(indent=2) + "\n")
+    replace_file(folder / RUN_FILE, state.model_dump_json(indent=2) + "\n")
     return state
 
 

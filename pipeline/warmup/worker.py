@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import cpu
-from pipeline.atomic import write_atomically
 from pipeline.launch.failures import write_failure
 from pipeline.launch.openrlhf_args import lora_arguments
 from pipeline.launch.reward_servers import has_gpu
@@ -23,7 +22,7 @@ from pipeline.record.run import RESULT_FILE
 from pipeline.record.tracking import RUN_FILE, StepLog, read_steps
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE
 from pipeline.warmup.run import CHECKPOINTS, MODEL, WarmupState
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, replace_file
 
 _MODULE = "openrlhf.cli.train_sft"
 _SAVED = ".saved"  # what OpenRLHF writes; the model is whole when it is renamed
@@ -77,7 +76,7 @@ def run(folder: Path) -> None:
         raise
     steps = read_steps(folder)
     result = {"steps": len(steps), "model": MODEL, "worker_s": time.monotonic() - start, "last": steps[-1]}
-    write_atomically(folder / RESULT_FILE, json.dumps(result) + "\n")
+    replace_file(folder / RESULT_FILE, json.dumps(result) + "\n")
 
 
 def _train(state: WarmupState, folder: Path, *, cuda: bool) -> None:
@@ -154,7 +153,7 @@ def _finish(state: WarmupState, folder: Path) -> None:
         fetched=now(),
         files={path.name: file_sha256(path) for path in sorted((folder / MODEL).iterdir())},
     )
-    write_atomically(origin_file(folder / MODEL), origin.model_dump_json(indent=2) + "\n")
+    replace_file(origin_file(folder / MODEL), origin.model_dump_json(indent=2) + "\n")
 
 
 if __name__ == "__main__":
