@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.measure import write_result
-from pipeline.demo.evaluate import world_of
+from pipeline.demo.evaluate import rows_of
 from pipeline.demo.evaluation import Evaluation, rate
 from reward.lexical.audit import lexical_audit
 from reward.types import Outcome
@@ -42,7 +42,7 @@ def run(files: Sequence[Path] = ()) -> None:
 
 def audited(evaluation: Evaluation) -> Iterator[Audited]:
     """The answers that claim something, with the verdicts of both audits."""
-    rows = {row.query.id: row.query for row in world_of(evaluation.setup)[1]}
+    rows = {row.query.id: row.query for row in rows_of(evaluation.setup)}
     for answer in evaluation.answers:
         verdict = lexical_audit(rows[answer.query_id], answer.response, evaluation.setup.audit)
         if verdict.outcome is not Outcome.NO_CLAIMS:

@@ -9,7 +9,7 @@ import pytest
 
 from bench import auditors, measure
 from bench.auditors import Audited
-from pipeline.demo.evaluate import world_of
+from pipeline.demo.evaluate import rows_of
 from pipeline.demo.evaluation import Evaluation, EvaluationSetup, JudgedAnswer, summarise
 from reward.config import AuditConfig
 from reward.types import Outcome
@@ -38,7 +38,7 @@ def test_shares_are_those_counted_by_hand() -> None:
 
 def test_a_measurements_answers_are_looked_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     setup = EvaluationSetup(model="m", num_rows=4, audit=AuditConfig(kinds=("number",)))
-    rows = world_of(setup)[1]
+    rows = rows_of(setup)
     says = [row.query.documents[0].text for row in rows[:2]] + ["It raised 1234567 euros.", "Nobody knows."]
     answers = [
         JudgedAnswer(

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from pipeline.demo import measure, start
-from pipeline.demo.evaluate import setup_for, world_of
+from pipeline.demo.evaluate import rows_of, setup_for
 from pipeline.demo.evaluation import EvaluationSetup
 from pipeline.demo.run import run_demo
 from pipeline.models.cache import Origin, now, origin_file
@@ -64,13 +64,13 @@ def test_a_recipe_without_known_answers_is_refused(tmp_path: Path) -> None:
 def test_more_rows_than_there_are_held_out_are_refused() -> None:
     setup = setup_for(load_recipe("smollm2"), "model", num_rows=100_000)
     with pytest.raises(ValueError, match=r"num_rows: 100000, but wiki has \d+ held-out rows; use fewer"):
-        world_of(setup)
+        rows_of(setup)
 
 
 def test_held_out_rows_are_those_of_the_recipes_kinds() -> None:
     setup = setup_for(load_recipe("smollm2"), "model", num_rows=50)
     assert isinstance(setup, EvaluationSetup) and setup.num_votes == 1
-    _, rows = world_of(setup)
+    rows = rows_of(setup)
     assert {one.kind for row in rows for one in row.asked} <= {"number", "date"}
     assert all(row.query.id.startswith("wiki-held_out-") for row in rows)
 

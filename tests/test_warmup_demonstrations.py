@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.settings.warmup import RoleShares, WarmupSettings
 from pipeline.warmup.demonstrations import Lesson, demonstrations, quotation
+from pipeline.worlds.judge import judge
 from pipeline.worlds.wiki.world import WikiWorld
 from pipeline.worlds.world import Demonstration
 from reward.claims import kinds_for, targets_of
@@ -36,7 +37,7 @@ def test_shares_are_kept_and_equal_seeds_show_the_same() -> None:
 
 def test_the_solver_says_what_is_true_in_several_wordings() -> None:
     for one in of(Role.SOLVER):
-        assert WORLD.judge(WORLD.by_id[one.row_id], one.completion).right, one.completion
+        assert judge(WORLD.by_id[one.row_id], one.completion).right, one.completion
     first_words = Counter(" ".join(one.completion.split()[:3]) for one in of(Role.SOLVER))
     assert first_words["The date of"] > 10 and sum(one.completion.endswith(".") for one in of(Role.SOLVER))
 

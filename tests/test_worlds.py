@@ -10,8 +10,10 @@ from pipeline.data.prepare import ROWS_FILE
 from pipeline.rows import num_made, planned_rows, write_made
 from pipeline.settings.recipe import load_recipe
 from pipeline.settings.worlds import WikiSettings
-from pipeline.tiny.truth import TinyRows
+from pipeline.tiny.truth import held_out_rows
+from pipeline.tiny.truth import judge as judge_tiny
 from pipeline.training.oracle import oracle_for
+from pipeline.worlds.judge import judge
 from pipeline.worlds.wiki.facts import facts_of
 from pipeline.worlds.wiki.paragraphs import SHIPPED, shipped, tidy
 from pipeline.worlds.wiki.relations import RELATIONS, statement_of
@@ -87,11 +89,11 @@ def test_two_facts_are_of_two_paragraphs() -> None:
 def test_the_judge_agrees_with_the_truth_of_every_row() -> None:
     for row in (row for split in SPLITS for row in WORLD.rows(split)):
         if not row.is_answerable:
-            assert WORLD.judge(row, "The documents do not say.").right
+            assert judge(row, "The documents do not say.").right
             continue
-        assert WORLD.judge(row, said(row.asked, len(row.query.id) % 3)).right, row.asked
+        assert judge(row, said(row.asked, len(row.query.id) % 3)).right, row.asked
         if len(row.asked) == 2:
-            assert WORLD.judge(row, said(row.asked[::-1])).right, row.asked
+            assert judge(row, said(row.asked[::-1])).right, row.asked
 
 
 def test_exchanged_values_are_wrong() -> None:
@@ -100,7 +102,7 @@ def test_exchanged_values_are_wrong() -> None:
             a, b = row.asked
             swapped = (a.model_copy(update={"value": b.value}), b.model_copy(update={"value": a.value}))
             if a.relation == b.relation:
-                assert not WORLD.judge(row, said(swapped)).faithful, row.asked
+                assert not judge(row, said(swapped)).faithful, row.asked
 
 
 def one_row(**changes: object) -> WorldRow:
@@ -137,7 +139,7 @@ def one_row(**changes: object) -> WorldRow:
     ],
 )
 def test_the_judges_table(response: str, right: bool, faithful: bool) -> None:
-    found = WORLD.judge(one_row(), response)
+    found = judge(one_row(), response)
     assert (found.right, found.faithful) == (right, faithful)
 
 
@@ -159,13 +161,13 @@ def test_a_bare_year_is_a_date(response: str, right: bool) -> None:
     asked = Asked(
         question=query.query, subject="Levity", kind="date", value="2003", relation="year", document="1"
     )
-    assert WORLD.judge(WorldRow(query=query, asked=(asked,)), response).right is right
+    assert judge(WorldRow(query=query, asked=(asked,)), response).right is right
 
 
 def test_where_no_document_says_it_only_an_abstention_is_right() -> None:
     row = one_row(value=None, document="")
-    assert WORLD.judge(row, "The documents do not say when Sam Wood was born.").right
-    assert not WORLD.judge(row, "Sam Wood was born on July 10, 1883.").faithful
+    assert judge(row, "The documents do not say when Sam Wood was born.").right
+    assert not judge(row, "Sam Wood was born on July 10, 1883.").faithful
 
 
 @pytest.mark.parametrize(
@@ -261,15 +263,15 @@ def test_official_files_go_the_same_way(tmp_path: Path) -> None:
     )
 
 
-def test_the_tiny_world_has_the_same_interface() -> None:
-    world = TinyRows(num_rows=1, seed=0)
-    row = world.rows("held_out")[0]
+def test_rows_of_the_tiny_world_say_where_their_facts_are() -> None:
+    (row,) = held_out_rows(1, seed=0)
     answer = " ".join(
         document.text
         for document in row.query.documents
         if document.id in {one.document for one in row.asked}
     )
-    assert world.judge(row, answer).faithful and not world.judge(row, "The documents do not say.").right
+    assert judge_tiny(row.query, answer).faithful
+    assert not judge_tiny(row.query, "The documents do not say.").right
 
 
 def test_the_command_counts_shows_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,10 +37,12 @@ from pipeline.demo.votes import CheckedQuestion, ask_checker
 from pipeline.launch.cpu_speed import dtype_of, threads_of
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.tiny.truth import TinyRows
+from pipeline.tiny.truth import held_out_rows
+from pipeline.tiny.truth import judge as judge_tiny
 from pipeline.training.oracle import judge_against
+from pipeline.worlds.judge import judge as judge_wiki
 from pipeline.worlds.wiki.world import WikiWorld
-from pipeline.worlds.world import Judgement, World, WorldRow
+from pipeline.worlds.world import Judgement, WorldRow
 from reward.auditor import audit
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.offline.files import replace_file
@@ -53,16 +55,14 @@ _NUM_AT_ONCE = 64  # rows; with more an engine on two cores is no faster, and th
 logger = logging.getLogger(__name__)
 
 
-def world_of(setup: EvaluationSetup) -> tuple[World, Sequence[WorldRow]]:
-    """The world and the held-out rows that a setup asks for; raises `ValueError` when it has fewer."""
-    is_wiki = setup.world == "wiki"
-    world: World = WikiWorld(setup.wiki) if is_wiki else TinyRows(setup.num_rows, setup.seed, setup.tiny)
-    rows = world.rows("held_out")[: setup.num_rows]
+def rows_of(setup: EvaluationSetup) -> Sequence[WorldRow]:
+    """The held-out rows that a setup asks for; raises `ValueError` when its world has fewer."""
+    if setup.world == "tiny":
+        return held_out_rows(setup.num_rows, setup.seed, setup.tiny)
+    rows = WikiWorld(setup.wiki).rows("held_out")[: setup.num_rows]
     if len(rows) < setup.num_rows:
-        raise ValueError(
-            f"num_rows: {setup.num_rows}, but {setup.world} has {len(rows)} held-out rows; use fewer"
-        )
-    return world, rows
+        raise ValueError(f"num_rows: {setup.num_rows}, but wiki has {len(rows)} held-out rows; use fewer")
+    return rows
 
 
 async def evaluate_with(
@@ -74,13 +74,13 @@ async def evaluate_with(
     figures over a part of the rows would not be comparable.
     """
     prompts = load_prompts(setup.audit.prompts)
-    world, rows = world_of(setup)
+    rows = rows_of(setup)
     start, num_done = time.perf_counter(), itertools.count(1)
     places = asyncio.Semaphore(_NUM_AT_ONCE)
 
     async def judge(row: WorldRow) -> tuple[JudgedAnswer, Example]:
         async with places:
-            judged = await _judge(row, world, sampler, prompts, setup)
+            judged = await _judge(row, sampler, prompts, setup)
         on_judged(next(num_done))
         return judged
 
@@ -114,8 +114,12 @@ def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
     return EvaluationSetup.model_validate(given | changes)
 
 
+def _truth(row: WorldRow, response: str, setup: EvaluationSetup) -> Judgement:
+    return judge_tiny(row.query, response) if setup.world == "tiny" else judge_wiki(row, response)
+
+
 async def _judge(
-    row: WorldRow, world: World, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
+    row: WorldRow, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
 ) -> tuple[JudgedAnswer, Example]:
     solved = await sampler.sample(prompts.solver(row.query), n=setup.num_tries, settings=setup.solver)
     response = solved.samples[0].text
@@ -123,8 +127,8 @@ async def _judge(
         audit(row.query, response, sampler=sampler, prompts=prompts, config=setup.audit),
         ask_checker(row, sampler, prompts, setup.audit, num_votes=setup.num_votes),
     )
-    verdict, truth = result.verdict, world.judge(row, response)
-    others = (world.judge(row, sample.text).faithful for sample in solved.samples[1:])
+    verdict, truth = result.verdict, _truth(row, response, setup)
+    others = (_truth(row, sample.text, setup).faithful for sample in solved.samples[1:])
     errors = judge_against(truth, verdict)
     covered = bool(verdict.voted_claims) and not verdict.uncovered
     answer = JudgedAnswer(

@@ -4,8 +4,6 @@ It is for monitoring only and never a reward: the point of the method is to lear
 right if and only if the documents hold nothing that is asked.
 """
 
-from collections.abc import Sequence
-
 from pipeline.settings.worlds import PLAIN_WORLD, WorldSettings
 from pipeline.tiny.facts import (
     ABSTENTION,
@@ -19,7 +17,7 @@ from pipeline.tiny.facts import (
 )
 from pipeline.tiny.words import MONTHS
 from pipeline.tiny.world import World, sample_worlds
-from pipeline.worlds.world import Asked, Judgement, Split, StatedValue, WorldRow
+from pipeline.worlds.world import Asked, Judgement, StatedValue, WorldRow
 from reward.types import RagQuery
 
 _SAYS_NOTHING = ABSTENTION.removesuffix(".").casefold()
@@ -71,21 +69,10 @@ def _marked(found: FoundValue, truth: dict[FactKey, Value]) -> StatedValue:
     )
 
 
-class TinyRows:
-    """Rows drawn from the made-up world (`pipeline.worlds.world.World`); equal draws give equal rows."""
-
-    def __init__(self, num_rows: int, seed: int, settings: WorldSettings = PLAIN_WORLD) -> None:
-        self._num_rows, self._seed, self._settings = num_rows, seed, settings
-
-    def rows(self, split: Split) -> Sequence[WorldRow]:
-        """Drawn rows; events and places of one split are in none of the other."""
-        drawn = sample_worlds(self._num_rows, self._seed, split, self._settings)
-        return [
-            WorldRow(query=one.query, asked=tuple(_asked(fact, one) for fact in one.asked)) for one in drawn
-        ]
-
-    def judge(self, row: WorldRow, response: str) -> Judgement:
-        return judge(row.query, response)
+def held_out_rows(num_rows: int, seed: int, settings: WorldSettings = PLAIN_WORLD) -> list[WorldRow]:
+    """Drawn rows, whose events and places are in none that are trained on; equal draws give equal rows."""
+    drawn = sample_worlds(num_rows, seed, "held_out", settings)
+    return [WorldRow(query=one.query, asked=tuple(_asked(fact, one) for fact in one.asked)) for one in drawn]
 
 
 def _asked(fact: Fact, world: World) -> Asked:

@@ -41,6 +41,7 @@ def judge_tiny(query: RagQuery, response: str, verdict: Verdict) -> OracleJudgem
 
 def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
     """Judges answers to the rows of real text, which are found by the ids of their queries."""
+    from pipeline.worlds.judge import judge as judge_row
     from pipeline.worlds.wiki.world import WikiWorld, is_right_consensus
 
     world = WikiWorld(settings)
@@ -49,7 +50,7 @@ def _judge_of_wiki(settings: WikiSettings | None) -> Oracle:
         row = world.by_id.get(query.id)
         if row is None:
             return None
-        return judge_against(world.judge(row, response), verdict, partial(is_right_consensus, row))
+        return judge_against(judge_row(row, response), verdict, partial(is_right_consensus, row))
 
     return judge
 

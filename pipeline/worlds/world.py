@@ -1,15 +1,13 @@
 """What a world is: rows with their truth, in two splits that share nothing, and a judge of answers.
 
-    world = WikiWorld()
-    for row in world.rows("held_out"):
-        world.judge(row, answer).right
+    for row in WikiWorld().rows("held_out"):
+        judge(row, answer).right
 
 The truth is for demonstrations, for monitoring and for measuring. It is never a reward.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from pydantic import Field
 
@@ -81,11 +79,3 @@ class Demonstration:
     messages: list[Message]
     completion: str
     row_id: str = ""  # of the row that it was made of
-
-
-class World(Protocol):
-    def rows(self, split: Split) -> Sequence[WorldRow]:
-        """The rows of a split, always the same ones; no fact of one split is in the other."""
-
-    def judge(self, row: WorldRow, response: str) -> Judgement:
-        """What the truth says of an answer to a row."""

@@ -17,7 +17,7 @@ Of rows whose answer nobody knows, the lookup in the documents is the rule: it c
 up, and not that it answers the question.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,7 +31,8 @@ from pipeline.evaluate.benchmarks.prompts import judged_text
 from pipeline.evaluate.majority import Judgement, Scores
 from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
 from pipeline.statistics import linked
-from pipeline.tiny.truth import TinyRows
+from pipeline.tiny.truth import held_out_rows
+from pipeline.tiny.truth import judge as judge_tiny
 from pipeline.worlds.judge import judge
 from pipeline.worlds.known import is_right
 from pipeline.worlds.wiki.world import WikiWorld
@@ -53,7 +54,7 @@ class TinyFile(Settings):
     world: WorldSettings = PLAIN_WORLD
 
     def rows(self) -> Sequence[WorldRow]:
-        return TinyRows(self.num_worlds, self.seed, self.world).rows("held_out")
+        return held_out_rows(self.num_worlds, self.seed, self.world)
 
 
 class WikiFile(Settings):
@@ -82,7 +83,6 @@ class WikiFacts(KnownTruth):
     scored_by = "rule: every asked fact is stated and nothing wrong beside it; or a right abstention"
     file: ClassVar[type[TinyFile | WikiFile]] = WikiFile
     example = '{"num_rows": 400}'
-    truth: ClassVar[Callable[[WorldRow, str], Truth]] = staticmethod(judge)
     by_subject = True
 
     def items(self, source: Path) -> Iterator[Item]:
@@ -101,12 +101,16 @@ class WikiFacts(KnownTruth):
                 references=tuple(asked.model_dump_json() for asked in row.asked),
             )
 
+    def truth(self, item: Item, answer: str) -> Truth:
+        asked = tuple(Asked.model_validate_json(one) for one in item.references)
+        return judge(WorldRow(query=item.query, asked=asked), answer)
+
     def read_judgement(self, item: Item, prompt: Prompt, reply: str) -> Judgement:
-        return _judgement(type(self).truth(_row(item), judged_text(prompt.name, reply)).right)
+        return _judgement(self.truth(item, judged_text(prompt.name, reply)).right)
 
     def measured(self, item: Item, prompt: str, generation: str) -> Scores:
         """Whether nothing in an answer is wrong, and the share of the asked facts that it states."""
-        found = type(self).truth(_row(item), judged_text(prompt, generation))
+        found = self.truth(item, judged_text(prompt, generation))
         return {"faithful": float(found.faithful), "coverage": found.coverage if found.answerable else None}
 
 
@@ -116,8 +120,10 @@ class TinyWorlds(WikiFacts):
     name, title = "tiny", "Tiny worlds"
     url = "pipeline/tiny/world.py"
     file, example = TinyFile, '{"num_worlds": 240, "seed": 0}'
-    truth = staticmethod(TinyRows(1, 0).judge)  # type: ignore[assignment]  # mypy takes it for a method
     by_subject = False
+
+    def truth(self, item: Item, answer: str) -> Truth:
+        return judge_tiny(item.query, answer)
 
 
 class OwnRows(KnownTruth):
@@ -195,10 +201,6 @@ def _looked_up(item: Item, answer: str) -> Outcome:
 
 def _judgement(passed: bool) -> Judgement:
     return Judgement(passed=passed, label="right" if passed else "wrong")
-
-
-def _row(item: Item) -> WorldRow:
-    return WorldRow(query=item.query, asked=tuple(Asked.model_validate_json(one) for one in item.references))
 
 
 def _unmarked(query: RagQuery) -> RagQuery:

@@ -7,12 +7,11 @@ from itertools import islice
 from typing import Literal
 
 from pipeline.settings.worlds import WikiSettings
-from pipeline.worlds.judge import judge
 from pipeline.worlds.wiki.facts import bare
 from pipeline.worlds.wiki.paragraphs import WikiRow, read, shipped
 from pipeline.worlds.wiki.relations import RELATIONS
 from pipeline.worlds.wiki.rows import all_rows, digest_of, unique
-from pipeline.worlds.world import ALL_KINDS, SPLITS, Asked, Judgement, Split, WorldRow
+from pipeline.worlds.world import ALL_KINDS, SPLITS, Asked, Split, WorldRow
 from reward.claims import kinds_for
 
 Part = Literal["warmup", "training"]
@@ -20,7 +19,7 @@ _HELD_OUT_EVERY = 5  # of the rows of a file that is not split
 
 
 class WikiWorld:
-    """The rows of files of 2WikiMultihopQA, or of the part that comes with the package (`World`)."""
+    """The rows of files of 2WikiMultihopQA, or of the part that comes with the package."""
 
     def __init__(self, settings: WikiSettings | None = None) -> None:
         """Reads the files; rows are made when they are asked for."""
@@ -62,9 +61,6 @@ class WikiWorld:
             return digest_of(row.asked[0].subject) % 1000 < self.settings.warmup_share * 1000
 
         return [row for row in self.rows("train") if is_shown(row) == (part == "warmup")]
-
-    def judge(self, row: WorldRow, response: str) -> Judgement:
-        return judge(row, response)
 
 
 def count_rows(rows: Sequence[WorldRow]) -> Counter[str]:
