@@ -37,13 +37,13 @@ class ActorDiedError(Exception):
     """As Ray's."""
 
 
-def test_ray_out_of_memory_is_two_sentences_with_the_figures() -> None:
+def test_ray_out_of_memory_is_its_figures_and_what_helps() -> None:
     failure = failure_of(RemoteError(ActorDiedError(OUT_OF_MEMORY)))
     assert failure.message == (
-        "Ray ended a process for lack of memory: 22.4 of 23.5 GB were in use, over 95%. Most is held by "
-        "ray::MarchPolicyActor.fit 8.1 GB, python 6.0 GB, ray::MarchTrainer 1.5 GB. Lower "
-        "ppo.micro_batch_size, or end what else runs, and resume; or start a new run with a lower "
-        "rollout.max_prompt_tokens"
+        "ActorDiedError: 1 worker(s) were killed due to the node running low on memory. Memory on the node "
+        "(IP: 127.0.0.1, ID: 5f0c) was 22.41GB / 23.52GB (0.952806), which exceeds the memory usage "
+        "threshold of 0.950000; lower ppo.micro_batch_size, or end what else runs, and resume; or start a "
+        "new run with a lower rollout.max_prompt_tokens"
     )
     assert failure.may_pass
 

@@ -12,12 +12,9 @@ ERROR_FILE = "error.json"
 _OURS = ("pipeline", "reward", "orchestration")
 # A user's to fix, or a bug: the next worker would end like this one.
 _FINAL = (ValueError, OSError, AssertionError, AttributeError, LookupError, NameError, TypeError, MemoryError)
-_MEMORY = re.compile(
-    r"was ([\d.]+)GB / ([\d.]+)GB \([\d.]+\), which exceeds the memory usage threshold of ([\d.]+)"
-)
-_USER = re.compile(r"^(\d+)\t([\d.]+)\t(.+)$", re.MULTILINE)  # of Ray's table of processes
+_NO_MEMORY = "exceeds the memory usage threshold"  # Ray's words, after its figures
 _CLASS = re.compile(r"class_name: (\w+)")
-_MOST_USERS, _MOST_CHARS = 3, 300
+_MOST_CHARS = 300
 
 
 class Failure(Settings):
@@ -55,22 +52,9 @@ def failure_of(error: BaseException) -> Failure:
 
 def _message(error: BaseException) -> str:
     text, name = str(error), type(error).__name__
-    if used := _MEMORY.search(text):
-        return _out_of_memory(text, *used.groups())
+    if _NO_MEMORY in text:
+        fix = "lower ppo.micro_batch_size, or end what else runs, and resume; or start a new run with a lower"
+        return f"{name}: {text.partition(';')[0]}; {fix} rollout.max_prompt_tokens"
     dead = f" ({found[1]})" if (found := _CLASS.search(text)) else ""
     first = text.strip().splitlines()[0] if text.strip() else ""
     return f"{name}{dead}: {first:.{_MOST_CHARS}}"
-
-
-def _out_of_memory(text: str, used: str, total: str, threshold: str) -> str:
-    """Ray's report of a page in two sentences: the figures, and who holds the memory."""
-    users = [
-        f"{command.split()[0].rpartition('/')[2]} {float(gigabytes):.1f} GB"
-        for _, gigabytes, command in _USER.findall(text)[:_MOST_USERS]
-    ]
-    most = f" Most is held by {', '.join(users)}." if users else ""
-    return (
-        f"Ray ended a process for lack of memory: {float(used):.1f} of {float(total):.1f} GB were in use, "
-        f"over {float(threshold):.0%}.{most} Lower ppo.micro_batch_size, or end what "
-        "else runs, and resume; or start a new run with a lower rollout.max_prompt_tokens"
-    )
