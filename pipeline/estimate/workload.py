@@ -1,28 +1,18 @@
 """What a run reads and writes: its rows, and the tokens of a PPO step by role."""
 
 from dataclasses import dataclass
+from statistics import mean
 
 from pipeline.data.prepare import MANIFEST_FILE, Manifest
+from pipeline.data.statistics import PAPER
 from pipeline.rows import planned_rows, rows_manifest
 from pipeline.settings.recipe import Recipe
 from reward.roles.prompts import load_prompts
 from reward.samplers import Message
 from reward.types import Document, RagQuery, Role
 
-
-@dataclass(frozen=True)
-class Dataset:
-    """One training set of the paper (Table 1)."""
-
-    num_rows: int
-    words: float  # of a query and all of its documents, on average
-
-
-TABLE1 = {
-    "stem": Dataset(num_rows=4721, words=8.62 + 1314.86),
-    # 2WikiMultiHopQA and MuSiQue, 4,500 rows each.
-    "general": Dataset(num_rows=9000, words=(12.87 + 15.85) / 2 + (575.65 + 11_221.72) / 2),
-}
+# The datasets of the paper's training sets; those of one set are equally large.
+_TABLE1 = {"stem": (PAPER["bioasq"],), "general": (PAPER["2wikimultihopqa"], PAPER["musique"])}
 
 
 @dataclass(frozen=True)
@@ -104,8 +94,8 @@ def _rows(recipe: Recipe, manifest: Manifest | None) -> tuple[int, str]:
         return manifest.num_rows, f"{recipe.data.path}/{MANIFEST_FILE}"
     if recipe.data.is_made:
         return planned_rows(recipe), f"the world {recipe.data.source}"
-    if recipe.estimate.table1:
-        return TABLE1[recipe.estimate.table1].num_rows, f"the paper's Table 1, {recipe.estimate.table1}"
+    if table := recipe.estimate.table1:
+        return sum(one.num_rows for one in _TABLE1[table]), f"the paper's Table 1, {table}"
     raise FileNotFoundError(
         f"data.path: {recipe.data.path} has no {MANIFEST_FILE}; write it with `march prepare` (it comes "
         "last, so a folder without one is not whole); for an estimate alone, estimate.table1: stem or general"
@@ -117,7 +107,8 @@ def _solver_prompt(recipe: Recipe, manifest: Manifest | None, frame: float) -> t
     if manifest and manifest.mean_prompt_tokens is not None:
         return manifest.mean_prompt_tokens, f"{recipe.data.path}/{MANIFEST_FILE}"
     if table := recipe.estimate.table1:
-        tokens = frame + TABLE1[table].words * recipe.estimate.tokens_per_word
+        words = mean(one.query_words + one.document_words[0] for one in _TABLE1[table])
+        tokens = frame + words * recipe.estimate.tokens_per_word
         return min(tokens, limit), f"the paper's Table 1, {table}, and the Solver's template"
     return limit / 2, "half of rollout.max_prompt_tokens: no manifest counts them"
 
