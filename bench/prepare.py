@@ -9,7 +9,7 @@ prompt has several times as many as with a tokenizer of Llama or Qwen, so counti
 
 Memory is the sum over all processes, sampled every second: `rss` counts shared pages once a process, `pss`
 once. `rows_per_cpu_s` is the rate of one core, also where others use the machine. The search for nearly equal
-rows is timed by itself, too, on the signatures of the same rows.
+rows is timed by itself, too, on the hashes of the same rows.
 """
 
 import itertools

@@ -4,10 +4,8 @@ Texts are compared by their words in lower case (Unicode NFKC), without punctuat
 spaces between words each character is one. Nearly equal means: by an
 estimate from 128 minimal hashes, the sets of pieces have a Jaccard similarity of at least a threshold. Pieces
 are five words of a document and five characters of a question, which is too short for words. The hashes are
-Rensa's (https://github.com/beowolx/rensa, MIT); only the signature of a text is kept, never the text.
-
-`TextIndex` finds texts by locality-sensitive hashing: those that share a band of hashes with a text are
-candidates, and are then compared by their whole signatures.
+Rensa's (https://github.com/beowolx/rensa, MIT), and so is the locality-sensitive hashing that `TextIndex`
+finds texts by; only the hashes of a text are kept, never the text.
 
 A row is nearly equal to another when its question has the same words and its documents, taken together, are
 nearly the same texts (`RowsBefore`). Questions that are only nearly the same are kept: on TAT-QA's they ask
@@ -20,11 +18,9 @@ import hashlib
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -32,19 +28,12 @@ from pydantic import Field
 from reward.types import RagQuery, Record
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from rensa import RMinHash
 
-    Signature = NDArray[np.uint32]  # (NUM_HASHES,)
-    Signatures = NDArray[np.uint32]  # (N, NUM_HASHES)
-    Bands = NDArray[np.uint64]  # (NUM_BANDS, N)
-
-NUM_HASHES = 128
-NUM_BANDS, HASHES_A_BAND = 16, 8
+NUM_HASHES, NUM_BANDS = 128, 16
 MIN_DOCUMENT_WORDS = 10  # "Net sales" and "Early life" stand in documents that have nothing in common
 _MOST_ESTIMATED = 0.999  # 1 is for equal words alone
 _SEED = 1
-_FACTOR = 0x9E3779B97F4A7C15  # odd, so that its powers keep all bits
 _WORDS_A_PIECE, _CHARS_A_PIECE = 5, 5
 # Thai, Lao, Burmese, Khmer, kana and Chinese characters.
 _NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -79,14 +68,13 @@ def _words_of(text: str) -> list[str]:
     return word.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def fingerprint(query: RagQuery) -> tuple[tuple[bytes, ...], Signatures]:
+def fingerprint(query: RagQuery) -> tuple[tuple[bytes, ...], tuple[RMinHash, ...]]:
     """What names the texts of a query, exactly and nearly: of its question, then of its documents.
 
     Returns:
         1 + D keys, 64 bits of a digest of a text's words, empty for a document that is too short to tell it
-        from others; signatures (1 + D, NUM_HASHES).
+        from others; the minimal hashes of as many texts.
     """
-    import numpy as np
     from rensa import RMinHash
 
     question = _words_of(query.query)
@@ -94,8 +82,7 @@ def fingerprint(query: RagQuery) -> tuple[tuple[bytes, ...], Signatures]:
     keys = (digest(words) if len(words) >= MIN_DOCUMENT_WORDS else b"" for words in documents)
     pieces = [_pieces(" ".join(question), _CHARS_A_PIECE, "")]
     pieces += [_pieces(words, _WORDS_A_PIECE, " ") for words in documents]
-    found = RMinHash.digests_from_token_sets(pieces, NUM_HASHES, _SEED)
-    return (digest(question), *keys), np.array(found, dtype=np.uint32)
+    return (digest(question), *keys), tuple(RMinHash.from_token_sets(pieces, NUM_HASHES, _SEED))
 
 
 def _pieces(parts: Sequence[str], size: int, joined_by: str) -> list[str]:
@@ -107,79 +94,41 @@ def digest(words: Iterable[str]) -> bytes:
     return hashlib.sha256(" ".join(words).encode(errors="surrogatepass")).digest()[:8]
 
 
-def similarities(signature: Signature, others: Signatures) -> NDArray[np.float64]:
-    """Estimates of the Jaccard similarity of a text (NUM_HASHES,) and of others (N, NUM_HASHES); (N,)."""
-    found: NDArray[np.float64] = (others == signature).mean(axis=1)
-    return found
-
-
 class TextIndex:
-    """Texts that are found again; all of them are added before the first is looked for."""
+    """Texts that are found again, by what makes texts equal or else by their hashes."""
 
     def __init__(self) -> None:
-        self._owners: dict[bytes, tuple[str, str]] = {}  # id and dataset, by what makes texts equal
-        self._signatures: list[Signature] = []
+        from rensa import RMinHashLSH
 
-    def add(self, key: bytes, name: str, dataset: str, signature: Signature) -> bool:
+        self._places: dict[bytes, int] = {}
+        self._owners: list[tuple[str, str]] = []  # id and dataset
+        self._hashes: list[RMinHash] = []
+        self._bands = RMinHashLSH(0.0, NUM_HASHES, NUM_BANDS)  # `find` has the threshold
+
+    def add(self, key: bytes, name: str, dataset: str, hashes: RMinHash) -> bool:
         """Adds a text, unless one with the same key is there; whether it was added."""
-        if key in self._owners:
+        if key in self._places:
             return False
-        self._owners[key] = (name, dataset)
-        self._signatures.append(signature)
+        self._places[key] = len(self._owners)
+        self._bands.insert(len(self._owners), hashes)
+        self._owners.append((name, dataset))
+        self._hashes.append(hashes)
         return True
 
-    def find(self, keys: Sequence[bytes], signatures: Signatures, threshold: float) -> Iterator[Match | None]:
-        """Yields for each text the equal one, or else the most similar one that reaches the threshold.
+    def find(self, key: bytes, hashes: RMinHash, threshold: float) -> Match | None:
+        """The equal text, or else the most similar one that reaches the threshold; the first of several.
 
         Those with an equal band are candidates: two texts of Jaccard similarity s have one with probability
         1 - (1 - s^8)^16: 0.95 for 0.8, 0.9999 for 0.9, 0.06 for 0.5.
         """
-        import numpy as np
-
-        if not self._owners:
-            yield from [None] * len(keys)
-            return
-        wanted, (bands, order) = _band_keys(signatures), self._bands
-        pairs = list(zip(bands, wanted, strict=True))
-        starts = np.stack([band.searchsorted(one, "left") for band, one in pairs], axis=1)  # (N, NUM_BANDS)
-        ends = np.stack([band.searchsorted(one, "right") for band, one in pairs], axis=1)
-        for key, signature, start, end in zip(keys, signatures, starts, ends, strict=True):
-            if key in self._owners:
-                yield _match(self._owners[key])
-                continue
-            met = np.flatnonzero(start < end)
-            places = np.unique([place for band in met for place in order[band, start[band] : end[band]]])
-            found = np.minimum(similarities(signature, self._matrix[places.astype(int)]), _MOST_ESTIMATED)
-            if not places.size or found.max() < threshold:
-                yield None
-                continue
-            best = int(np.argmax(found))
-            owner = next(islice(self._owners.values(), int(places[best]), None))
-            yield _match(owner, float(found[best]))
-
-    @cached_property
-    def _matrix(self) -> Signatures:
-        import numpy as np
-
-        return np.stack(self._signatures)
-
-    @cached_property
-    def _bands(self) -> tuple[Bands, NDArray[np.intp]]:
-        """The keys of each band in order, and the texts that they are of; (NUM_BANDS, N) each."""
-        import numpy as np
-
-        keys = _band_keys(self._matrix)
-        order = np.argsort(keys, axis=1, kind="stable")
-        return np.take_along_axis(keys, order, axis=1), order
-
-
-def _band_keys(signatures: Signatures) -> Bands:
-    """A 64-bit hash of each band of hashes, (NUM_BANDS, N)."""
-    import numpy as np
-
-    factors = np.cumprod(np.full(HASHES_A_BAND, _FACTOR, dtype=np.uint64))  # modulo 2^64, as the sum
-    bands = signatures.reshape(-1, NUM_BANDS, HASHES_A_BAND).astype(np.uint64)
-    return np.ascontiguousarray((bands * factors).sum(axis=2).T)
+        if key in self._places:
+            return _match(self._owners[self._places[key]])
+        near = sorted(self._bands.query(hashes))
+        similar = {place: min(hashes.jaccard(self._hashes[place]), _MOST_ESTIMATED) for place in near}
+        best = max(similar, key=similar.__getitem__, default=None)
+        if best is None or similar[best] < threshold:
+            return None
+        return _match(self._owners[best], similar[best])
 
 
 @dataclass(frozen=True)
@@ -197,7 +146,7 @@ class RowsBefore:
     def __init__(self) -> None:
         self._contents: dict[str, tuple[bytes, str]] = {}  # and the place, by the row's id
         self._first: dict[bytes, _First] = {}  # row with a content
-        # By question: its rows with the keys of their documents, and their signatures one after the other.
+        # By question: its rows with the keys of their documents, and their hashes one after the other.
         self._kept: defaultdict[bytes, tuple[list[tuple[tuple[str, str], bytes]], bytearray]]
         self._kept = defaultdict(lambda: ([], bytearray()))
 
@@ -226,17 +175,18 @@ class RowsBefore:
         return _match(first.owner)
 
     def add_kept(
-        self, row_id: str, source: str, keys: Sequence[bytes], found: Signatures, threshold: float
+        self, row_id: str, source: str, keys: Sequence[bytes], found: Sequence[RMinHash], threshold: float
     ) -> Match | None:
-        """Notes a row by its signatures, unless a nearly equal one comes before, which is returned."""
+        """Notes a row by its hashes, unless a nearly equal one comes before, which is returned."""
         import numpy as np
 
         kept, hashes = self._kept[keys[0]]
-        union = found[1:].min(axis=0)  # the least hashes of several texts are those of their union
+        digests = np.array([one.digest() for one in found[1:]], dtype=np.uint32)
+        union = digests.min(axis=0)  # the least hashes of several texts are those of their union
         words = b"" if b"" in keys[1:] else b"".join(sorted(keys[1:]))
         if kept:
             before = np.frombuffer(hashes, dtype=np.uint32).reshape(-1, NUM_HASHES)
-            similar = np.minimum(similarities(union, before), _MOST_ESTIMATED)
+            similar = np.minimum((before == union).mean(axis=1), _MOST_ESTIMATED)
             similar[[one == words != b"" for _, one in kept]] = 1.0
             if (near := np.flatnonzero(similar >= threshold)).size:
                 return _match(kept[near[0]][0], float(similar[near[0]]))

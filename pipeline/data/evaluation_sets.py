@@ -29,7 +29,7 @@ from reward.offline.ragtruth import SOURCES as RAGTRUTH_SOURCES
 from reward.types import Document, RagQuery, Record
 
 if TYPE_CHECKING:
-    from pipeline.data.duplicates import Signature, Signatures
+    from rensa import RMinHash
 
 _INSTRUCTION_FROM = 3  # sets of documents that a question is asked of
 _MODELS: tuple[type[SourceRow], ...] = (
@@ -105,22 +105,22 @@ class OverlapIndex:
     def _add_set(self, file: Path, seen: set[bytes]) -> IndexedSet:
         """Adds the documents of a set, and its questions that are no instructions."""
         num_queries, num_documents, num_before = 0, 0, len(seen)
-        read: dict[bytes, tuple[str, Signature]] = {}
+        read: dict[bytes, tuple[str, RMinHash]] = {}
         asked_of: dict[bytes, set[bytes]] = defaultdict(set)  # question to digests of its documents
         for query in evaluation_queries(file):
             num_queries += 1
             keys, found = fingerprint(query)
-            for key, document, signature in zip(keys[1:], query.documents, found[1:], strict=True):
+            for key, document, hashes in zip(keys[1:], query.documents, found[1:], strict=True):
                 if key:
                     name = f"{query.id}: {document.id}"
-                    num_documents += self._documents.add(key, name, file.name, signature)
+                    num_documents += self._documents.add(key, name, file.name, hashes)
             if query.query:
                 read.setdefault(keys[0], (query.id, found[0]))
                 asked_of[keys[0]].add(digest(sorted(document.text for document in query.documents)))
         questions = [key for key in read if len(asked_of[key]) < _INSTRUCTION_FROM]
         for key in questions:
-            name, signature = read[key]
-            self._questions.add(key, name, file.name, signature)
+            name, hashes = read[key]
+            self._questions.add(key, name, file.name, hashes)
         seen |= read.keys()
         return IndexedSet(
             dataset=file.name,
@@ -132,19 +132,20 @@ class OverlapIndex:
         )
 
     def find(
-        self, keys: Sequence[bytes], found: Signatures, threshold: float, *, max_shared_documents: int
+        self, keys: Sequence[bytes], found: Sequence[RMinHash], threshold: float, *, max_shared_documents: int
     ) -> Overlap:
         """What a row has in common with the sets.
 
         Args:
             keys: Of the row's question and documents, as `fingerprint` returns them.
-            found: (1 + D, NUM_HASHES), their signatures.
+            found: Their minimal hashes.
             threshold: Least similarity of texts that count as the same.
             max_shared_documents: A row may share as many.
         """
-        (asked,) = self._questions.find(keys[:1], found[:1], threshold)
-        held = self._documents.find(keys[1:], found[1:], threshold)
-        shared = [match for key, match in zip(keys[1:], held, strict=True) if key and match is not None]
+        asked = self._questions.find(keys[0], found[0], threshold)
+        long = [(key, hashes) for key, hashes in zip(keys[1:], found[1:], strict=True) if key]
+        held = (self._documents.find(key, hashes, threshold) for key, hashes in long)
+        shared = [match for match in held if match is not None]
         if asked is not None:
             return Overlap(len(shared), Reason.OVERLAP_QUESTION, asked)
         if len(shared) <= max_shared_documents:

@@ -217,10 +217,10 @@ def _sift(
 
 
 def _overlap(row: WorkedRow, overlaps: OverlapIndex | None, choices: Choices) -> Overlap:
-    if overlaps is None or row.signatures is None or choices.near_duplicates is None:
+    if overlaps is None or not row.hashes or choices.near_duplicates is None:
         return Overlap(0)
     return overlaps.find(
-        row.keys, row.signatures, choices.near_duplicates, max_shared_documents=choices.max_shared_documents
+        row.keys, row.hashes, choices.near_duplicates, max_shared_documents=choices.max_shared_documents
     )
 
 
@@ -253,8 +253,7 @@ def _verdict(
     if first is not None:
         return Reason.DUPLICATE, first
     if row.removed is None and near_duplicates is not None:
-        assert row.signatures is not None
-        near = before.add_kept(row.id, row.source, row.keys, row.signatures, near_duplicates)
+        near = before.add_kept(row.id, row.source, row.keys, row.hashes, near_duplicates)
         return (Reason.NEAR_DUPLICATE, near) if near else (None, None)
     return row.removed, None
 

@@ -26,7 +26,7 @@ from reward.samplers.token_ids import load_tokenizer, prompt_token_ids
 from reward.types import RagQuery, Record
 
 if TYPE_CHECKING:
-    from pipeline.data.duplicates import Signatures
+    from rensa import RMinHash
 
 
 class Choices(Record):
@@ -105,7 +105,7 @@ class WorkedRow:
     num_tokens: int | None = None  # of the prompt, if they are counted
     removed: Reason | None = None
     keys: tuple[bytes, ...] = ()  # of the question and the documents
-    signatures: Signatures | None = None
+    hashes: tuple[RMinHash, ...] = ()  # of the same texts
     line: str = ""
 
 
@@ -133,7 +133,7 @@ class RowWork:
         threshold, limit = self._job.choices.near_duplicates, self._job.max_prompt_tokens
         if threshold is not None:
             keys, found = fingerprint(query)
-            row = replace(row, keys=keys, signatures=found)
+            row = replace(row, keys=keys, hashes=found)
         messages = self._prompts.solver(query)
         if self._tokenizer and limit is not None:
             num_tokens = len(prompt_token_ids(self._tokenizer, messages))
