@@ -6,7 +6,8 @@ from urllib.parse import unquote_plus, urlsplit
 
 SECRET_NAME = re.compile(r"(TOKEN|KEY|PASSWORD|SECRET|HEADERS)$")  # of a variable; headers may sign in
 _MOST_CHARS = 500
-_USER = re.compile(r"(?<=//)[^\s/@]+@")
+# A password may hold any sign: databases' drivers read it up to the last "@".
+_USER = re.compile(r"(?<=//)(?P<name>[^\s/@:]*)(?P<password>:\S*)?@")
 _PAIR = re.compile(r"(?i)((?:password|passwd|token|secret|api_?key)=)[^\s&]+")
 _LEAST_SECRET_CHARS = 8
 
@@ -30,25 +31,32 @@ def refuse_password(field: str, uri: str | None, *, fix: str | None = None) -> N
     Raises:
         ValueError: it holds a password, or the user of a server.
     """
-    parts = urlsplit(uri or "")
-    is_server = parts.scheme in ("http", "https")
-    may_name = not is_server and parts.password is None
-    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]) if may_name else parts
-    if redact(bare.geturl()) == bare.geturl():
+    uri = uri or ""
+    is_server = uri.startswith(("http://", "https://"))
+    user = _USER.search(uri)
+    may_name = user is not None and not is_server and user["password"] is None
+    bare = _USER.sub("", uri) if may_name else uri
+    if redact(bare) == bare:
         return
     if fix is None and is_server:
         fix = "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     fix = fix or "give a database's password as its driver reads it (PGPASSWORD, PGPASSFILE)"
-    raise ValueError(f"{field}: {redact(uri or '')} was given with a user or password in it; {fix}")
+    raise ValueError(f"{field}: {redact(uri)} was given with a user or password in it; {fix}")
 
 
 def redact(url: str) -> str:
     """The address without the user and passwords that may stand in it, in its query too."""
+    url = _USER.sub("", url)
     parts = urlsplit(url)
     kept = [pair for pair in parts.query.split("&") if not _names_password(pair)]
-    if "@" not in parts.netloc and len(kept) == parts.query.count("&") + 1:
+    if len(kept) == parts.query.count("&") + 1:
         return url
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(kept)).geturl()
+    return parts._replace(query="&".join(kept)).geturl()
+
+
+def names_user(text: str) -> bool:
+    """Whether an address in a text has a user, who may be a token, or a password."""
+    return _USER.search(text) is not None
 
 
 def _names_password(pair: str) -> bool:

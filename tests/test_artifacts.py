@@ -8,10 +8,14 @@ import subprocess
 import threading
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from orchestration.cli import main
+from orchestration.registry.register import register_weights
+from orchestration.registry.store import Registry
+from orchestration.registry.stored import local_weights
 from pipeline.artifacts import backend
 from pipeline.artifacts import store as store_module
 from pipeline.artifacts.backend import CorruptError, MovedError, StoreError
@@ -23,7 +27,7 @@ from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
 from pipeline.lineage.publish import LINEAGE
 from pipeline.redaction import redact
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, weights_sha256
 from tests.march_cli import march, refused
 
 ALL_AGES = timedelta(0)
@@ -400,3 +404,79 @@ def test_gc_leaves_no_link_to_a_model_that_is_gone(store: ArtifactStore, tmp_pat
         link.symlink_to(tmp_path / "store/models" / digest, target_is_directory=True)
     remove(store, find_garbage(store, references=[kept], grace=ALL_AGES), grace=ALL_AGES)
     assert [link.is_symlink() for link in links.values()] == [False, True]
+
+
+def test_links_are_followed_and_one_that_leads_nowhere_is_refused(
+    store: ArtifactStore, model: Path, tmp_path: Path
+) -> None:
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "config.json").symlink_to(model / "config.json")
+    (linked / "shards").symlink_to(model / "shards")
+    assert store.publish(linked, kind="model").digest == store.publish(model, kind="model").digest
+    assert weights_sha256(linked) == weights_sha256(model)
+    for target in ("/nowhere", str(tmp_path)):
+        (linked / "more").symlink_to(target)
+        with pytest.raises(ValueError, match="linked/more: a link that leads nowhere or round in a circle"):
+            store.publish(linked, kind="model")
+        (linked / "more").unlink()
+
+
+def test_a_pointer_or_a_manifest_that_leads_nowhere_is_damage(
+    store: ArtifactStore, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = store.publish(model, kind="model").digest
+    store.move("named", weights, expected=None)
+    store.move("naming", store.publish(kind="note", refers=[weights]).digest, expected=None)
+    verify = ["artifacts", "verify", "--store", store.backend.address]
+    assert march(*verify) == 0
+    store.backend.delete(manifest_key(weights))
+    capsys.readouterr()
+    assert march(*verify) == 1
+    shown = capsys.readouterr().out
+    assert f"pointers/named: leads to {weights[:12]}, which is missing" in shown
+    assert f"{manifest_key(weights)}: is missing: " in shown and "naming" not in shown
+
+
+def test_a_file_that_changed_and_cannot_be_taken_back_is_said(
+    store: ArtifactStore, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = store.backend.store
+
+    def changing(source: Path, key: str, **more: Any) -> None:
+        put(source, key, **more)
+        source.write_bytes(b"other")
+
+    def refuse(key: str) -> None:
+        raise StoreError(f"{key}: AccessDenied")
+
+    monkeypatch.setattr(store.backend, "store", changing)
+    monkeypatch.setattr(store.backend, "delete", refuse)
+    with pytest.raises(
+        CorruptError, match=r"has changed while it was stored.* have objects/.* removed first"
+    ):
+        store.publish(model, kind="data")
+
+
+def test_gc_asks_the_registry_that_lies_here(
+    store: ArtifactStore, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    Path("runs").mkdir()
+    registry = f"sqlite:///{tmp_path}/runs/mlflow.db"
+    register_weights(Registry(registry), "shop", str(model), store=lambda: store)
+    (tmp_path / "other").write_text("other")
+    kept = store.publish(tmp_path / "other", kind="data").digest
+    gc = ["artifacts", "gc", "--delete", "--grace-hours", "0", "--store", store.backend.address]
+    assert march(*gc, "--keep", kept) == 0
+    (version,) = Registry(registry).versions("shop")
+    assert local_weights(version).is_dir()
+
+
+def test_a_wrong_name_of_a_pointer_is_said_before_anything_is_sent(
+    store: ArtifactStore, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put = ["artifacts", "put", str(model), "--store", store.backend.address]
+    assert "'bad name' is no name" in refused(capsys, *put, "--pointer", "bad name")
+    assert not list(store.backend.entries(""))

@@ -365,3 +365,39 @@ def test_only_what_a_manifest_names_is_there(store: ArtifactStore, checkpoint: P
     keys = {entry.key for entry in store.backend.entries("")}
     wanted = set(published.manifest.keys().values())
     assert keys == wanted | {manifest_key(published.digest)}
+
+
+def test_gc_takes_no_other_programs_uploads_and_goes_on_past_one_that_ended(
+    moto: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_bucket(moto, monkeypatch)
+    assert isinstance(store.backend, S3Backend)
+    client, bucket = store.backend.client, store.backend.settings.bucket
+    client.create_multipart_upload(Bucket=bucket, Key="billing/nightly.tar")
+    ours = [store.backend.begin_upload(f"objects/sha256/ab/{number}") for number in range(2)]
+    garbage = find_garbage(store, grace=ALL_AGES)
+    assert {entry.key for entry in garbage.uploads} == set(ours)
+    store.backend.delete(ours[0])
+    remove(store, garbage, grace=ALL_AGES)
+    (left,) = client.list_multipart_uploads(Bucket=bucket)["Uploads"]
+    assert left["Key"] == "billing/nightly.tar"
+
+
+def test_a_download_of_what_is_touched_meanwhile_is_one_line_and_may_pass(
+    moto: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = open_bucket(moto, monkeypatch)
+    assert isinstance(store.backend, S3Backend)
+    (tmp_path / "large").write_bytes(os.urandom(12 * PART))
+    (key,) = store.publish(tmp_path / "large", kind="data").manifest.keys().values()
+    toucher, asked = S3Backend(store.backend.settings), iter(range(100))
+
+    def touch(**_request: Any) -> None:
+        if next(asked) == 3:
+            there = toucher.stat(key)
+            assert there is not None
+            toucher.touch(there)
+
+    store.backend.client.meta.events.register("before-send.s3.GetObject", touch)
+    with pytest.raises(StoreError, match="the same command goes on"):
+        store.backend.fetch(key, tmp_path / "got", advance=lambda _: None)

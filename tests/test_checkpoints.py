@@ -69,3 +69,14 @@ def test_steps_after_the_checkpoint_and_a_torn_line_are_forgotten(
     (tmp_path / "steps.jsonl").write_text('{"step": 1}\n{"step": 2}\n{"step": 3')
     drop_steps_after(tmp_path, checkpoint)
     assert [row["step"] for row in read_steps(tmp_path)] == kept
+
+
+def test_a_manifest_that_a_power_failure_cut_counts_as_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for step in (5, 10):
+        save(tmp_path, "_actor", step)
+        mark_complete(tmp_path, step)
+    (tmp_path / "global_step10.json").write_text("")
+    assert prepare_resume(tmp_path) == 5
+    assert "global_step10.json: is cut or damaged" in caplog.text

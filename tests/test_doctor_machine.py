@@ -16,9 +16,11 @@ from orchestration.doctor.machine import (
     check_machine,
     gather_gpus,
     gather_machine,
+    places,
 )
 from orchestration.doctor.packages import Installation
 from orchestration.doctor.report import State
+from pipeline.artifacts.settings import StoreSettings
 from pipeline.estimate.memory import GIB
 from tests.doctor_facts import CPU, GPU, LIGHT, only
 
@@ -113,3 +115,8 @@ def test_machine(changes: dict[str, Any], kit: Installation, check: str, state: 
 def test_this_machine_is_looked_at() -> None:
     facts = gather_machine()
     assert facts.cores >= 1 and 0 <= facts.memory_free <= facts.usable_memory
+
+
+def test_the_disk_of_fetched_models_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MARCH_MODELS", str(tmp_path / "models"))
+    assert places(tmp_path, StoreSettings(location="s3://b"))["fetched models"] == tmp_path / "models"

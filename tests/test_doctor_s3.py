@@ -61,3 +61,7 @@ def test_a_lock_stands_in_for_conditional_writes(tmp_path: Path, monkeypatch: py
     assert found.fix.startswith("set MARCH_ARTIFACTS_LOCK")
     backend.settings = StoreSettings(location="s3://b", pointer_lock=tmp_path / "lock")
     assert check_conditions(backend).state is State.OK
+    (tmp_path / "file").touch()
+    backend.settings = StoreSettings(location="s3://b", pointer_lock=tmp_path / "file" / "lock")
+    found = check_conditions(backend)
+    assert found.state is State.FAILED and "MARCH_ARTIFACTS_LOCK: " in found.found

@@ -51,7 +51,11 @@ def test_a_tokens_keys_and_values() -> None:
 
 @pytest.mark.parametrize(
     ("config", "says"),
-    [(None, "an estimate knows only meta-llama"), ({"num_experts": 8}, "mixture of experts")],
+    [
+        (None, "an estimate knows only meta-llama"),
+        ({"num_experts": 8}, "mixture of experts"),
+        ({"text_config": {}}, "no hidden_size"),
+    ],
 )
 def test_a_model_that_cannot_be_estimated_says_why(tmp_path: Path, config: Any, says: str) -> None:
     if config:
@@ -60,7 +64,10 @@ def test_a_model_that_cannot_be_estimated_says_why(tmp_path: Path, config: Any, 
         dimensions_of(str(tmp_path))
 
 
-@pytest.mark.parametrize(("model", "fetched"), [("nomodel", "nomodel --from PLACE"), ("me/mine", "me/mine")])
+@pytest.mark.parametrize(
+    ("model", "fetched"),
+    [("nomodel", "nomodel --from PLACE"), ("me/mine", "me/mine"), ("/cache/smollm2", "smollm2")],
+)
 def test_a_model_of_no_known_size_says_how_it_is_brought(model: str, fetched: str) -> None:
     with pytest.raises(
         ValueError, match=rf"^model: '{model}' is no folder .*`march base-model fetch {fetched}`"

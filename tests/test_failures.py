@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -76,3 +77,11 @@ def test_a_long_or_empty_message_is_a_bounded_line() -> None:
 
 def test_a_worker_that_said_nothing_was_killed(tmp_path: Path) -> None:
     assert read_failure(tmp_path, -9) == Failure(message="the worker ended with code -9")
+
+
+def test_a_worker_on_a_full_disk_is_not_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0))
+    failure = read_failure(tmp_path, 1)
+    assert "No space left on the disk" in failure.message and not failure.may_pass

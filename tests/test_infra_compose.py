@@ -93,6 +93,12 @@ def test_a_service_is_looked_at(name: str) -> None:
     assert check["test"][0] == "CMD" and check["retries"] and check["start_period"]
 
 
+@pytest.mark.parametrize("name", ["vllm", "vllm-gpu", "schedule", "schedule-gpu"])
+def test_who_asks_for_the_champion_has_the_store_of_its_decisions(name: str) -> None:
+    found = services()[name]["environment"]
+    assert (found["MARCH_ARTIFACTS"], found["AWS_ENDPOINT_URL"]) == ("s3://march-artifacts", "http://s3:8333")
+
+
 def test_dependencies_wait_for_health() -> None:
     for name, service in services().items():
         for needed, how in (service.get("depends_on") or {}).items():
@@ -246,3 +252,17 @@ def test_backup_and_restore_say_what_they_need(script: str, tmp_path: Path) -> N
     if script == "restore.sh":
         done = subprocess.run([FOLDER / script, tmp_path], capture_output=True, text=True)
         assert done.returncode == 2 and "holds no complete backup" in done.stderr
+
+
+def test_a_backup_copies_contents_before_and_after_the_database(tmp_path: Path) -> None:
+    """A retention that runs meanwhile removes what the database's copy still names."""
+    docker = tmp_path / "docker"
+    docker.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n')
+    docker.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "BACKUP_OWNER": str(os.getuid())}
+    subprocess.run([FOLDER / "backup.sh", tmp_path / "copy"], env=env, check=True, capture_output=True)
+    words = ("/pointers/", "pg_dump", "/manifests/", "/objects/", "/models/", "mlflow-artifacts")
+    lines = (tmp_path / "asked").read_text().splitlines()
+    asked = [next(word for word in words if word in line) for line in lines]
+    contents = ["/manifests/", "/objects/", "/models/"]
+    assert asked == [*contents, "/pointers/", "pg_dump", *contents, "mlflow-artifacts"]

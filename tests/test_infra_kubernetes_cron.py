@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class Api:
         count = len(self.asked)
         metadata = body["metadata"]
         metadata["name"] = f"{metadata.pop('generateName')}{count:05}"
-        metadata["creationTimestamp"] = f"2026-01-01T00:00:{count:02}Z"
+        metadata["creationTimestamp"] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M}:{count:02}Z"
         self.jobs[metadata["name"]] = body
         return 201, body
 
@@ -124,6 +124,12 @@ def test_a_copy_starts_and_is_the_only_one_while_it_is_not_over(api: tuple[Api, 
         made["status"] = status
         again = start(address, tmp_path)
         assert again.stdout == f"RayJob {made['metadata']['name']}: is there already\n"
+    begun = datetime.now(UTC) - timedelta(hours=13)
+    made["metadata"]["creationTimestamp"] = f"{begun:%Y-%m-%dT%H:%M:%SZ}"
+    assert start(address, tmp_path).returncode == 0, "it runs"
+    made["status"] = {"jobDeploymentStatus": "Suspended"}
+    stuck = start(address, tmp_path)
+    assert stuck.returncode == 1 and "has not started for 13 hours; look at the quota" in stuck.stderr
     made["status"] = {"jobDeploymentStatus": "Complete"}
     assert start(address, tmp_path).stdout.endswith(": created\n") and len(found.jobs) == 3
     assert {token for _, token in found.asked} == {"Bearer a-token"}

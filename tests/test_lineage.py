@@ -188,3 +188,17 @@ def test_nothing_that_a_lineage_says_commands_the_terminal(
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert "[red]" in shown
+
+
+def test_what_a_record_says_becomes_no_command_and_replaces_no_recipe(run: Path, tmp_path: Path) -> None:
+    found = collect(run)
+    around = found.surroundings[0].model_copy(update={"git_commit": "abc; touch /tmp/x"})
+    parent = found.parent.model_copy(update={"name": "m\ntouch /tmp/x", "weights_sha256": "a" * 64})
+    lines = commands(found.model_copy(update={"surroundings": (around,), "parent": parent}), Path("again"))
+    assert "git checkout 'abc; touch /tmp/x'" in lines
+    assert not any(line.startswith("touch") for line in "\n".join(lines).splitlines())
+    write_recipe(found, tmp_path)
+    write_recipe(found, tmp_path)
+    (tmp_path / "recipe.yaml").write_text("mine")
+    with pytest.raises(ValueError, match="is there already, with another recipe; give another --out"):
+        write_recipe(found, tmp_path)

@@ -311,3 +311,12 @@ def test_a_server_that_stops_answering_holds_nobody_up_and_gets_all_when_it_goes
         assert sorted(point.step for point in points) == list(range(1, 31))
         run = MlflowClient(uri).get_run(run_id)
         assert run.info.status == "FINISHED" and ENDED_TAG not in run.data.tags
+
+
+def test_a_file_of_rollouts_that_is_gone_keeps_no_figure_back(tmp_path: Path, fake: Fake) -> None:
+    write_state(tmp_path, tracking_uri="", run_id="r")
+    for step in (1, 2):
+        step_log(tmp_path).write(step, {"audit/reward": -1.0}, [trained_answer()] * 2)
+    rollouts_file(tmp_path, 1).unlink()
+    send(tmp_path)
+    assert fake.files == ["rollouts/step-000002.parquet"] and len(fake.batches) == 2

@@ -19,6 +19,7 @@ from pipeline.models.cache import (
     cached,
     damaged_files,
     fetched,
+    held,
     origin_file,
     read_origin,
     require_model,
@@ -324,3 +325,39 @@ def test_a_second_fetch_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fetch(request)
     monkeypatch.setattr(fetching, "keep", None)
     assert fetch(request)[1].name == "mine"
+
+
+def test_a_model_with_a_shard_missing_or_cut_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = small_model(tmp_path / "source")
+    index = source / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}}))
+    error = unfetched(capsys, "mine", "--from", source)
+    assert "names model-2.safetensors, which is not there (1 of 2 files)" in error
+    index.unlink()
+    weights = source / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    assert "model.safetensors: is cut or damaged" in unfetched(capsys, "mine", "--from", source)
+    assert not list(cache_folder().glob("*"))
+
+
+def test_another_commit_is_not_said_to_be_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, origin, _ = fetch(Request("mine", given=str(small_model(tmp_path / "source"))))
+    of_hub = origin.model_copy(update={"source": "hub", "location": "me/mine", "version": "a" * 40})
+    origin_file(folder).write_text(of_hub.model_dump_json())
+    fetch_it = ("mine", "--from", "me/mine", "--revision")
+    assert march("base-model", "fetch", *fetch_it, "a" * 40) == 0
+    assert "of commit aaaaaaaaaaaa and not bbbbbbbbbbbb; add --again" in unfetched(
+        capsys, *fetch_it, "b" * 40
+    )
+
+
+def test_what_a_killed_fetch_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    left, running = cache_folder() / ".fetching-left", cache_folder() / ".fetching-running"
+    for folder in (left, running):
+        folder.mkdir(parents=True)
+        (folder / "model.safetensors").write_text("much")
+    with held(running):
+        fetch(Request("mine", given=str(small_model(tmp_path / "source"))))
+    assert not left.exists() and running.exists()

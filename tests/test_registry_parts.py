@@ -12,7 +12,7 @@ from orchestration.registry import trial
 from orchestration.registry.smoke import smoke_gate
 from orchestration.registry.store import LOCAL, ModelVersion, Registry
 from pipeline.record.tracking import mlflows_problem
-from pipeline.redaction import refuse_password
+from pipeline.redaction import one_line, redact, refuse_password
 from tests.chaos_processes import free_port
 from tests.march_cli import refused
 from tests.test_retrain_job import write_job
@@ -103,6 +103,15 @@ def test_a_user_of_a_database_and_a_file_with_an_at_sign_are_no_password() -> No
         "http://h:5",
     ):
         refuse_password("--mlflow", uri)
+
+
+@pytest.mark.parametrize("password", ["Sup3r#hidden", "a?hidden", "a/hidden", "p@hidden"])
+def test_a_password_of_any_signs_is_refused_and_not_shown(password: str) -> None:
+    """Drivers of databases read one up to the last "@"."""
+    uri = f"postgresql://mlflow:{password}@db/mlflow"
+    with pytest.raises(ValueError, match="--mlflow: postgresql://db/mlflow was given") as caught:
+        refuse_password("--mlflow", uri)
+    assert "hidden" not in str(caught.value) + redact(uri) + one_line(f"cannot reach {uri} now")
 
 
 @pytest.mark.parametrize("user", ["", "mlflow@"])

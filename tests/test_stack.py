@@ -71,7 +71,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         work="runs/retrain",
         triggers={"data": {"paths": [ROWS]}},
     )
-    with make_stack({"JOBS": str(jobs), "JOB": JOB, "EVERY": "1"}) as made:
+    with make_stack({"JOBS": str(jobs), "JOB": JOB, "EVERY": "1", "MODEL_NAME": MODEL}) as made:
         settings = Path(made.machine.local("prometheus", "/etc/prometheus/prometheus.yaml"))
         settings.write_text(settings.read_text().replace("15s", "1s"))
         made.up(*SERVICES)
@@ -170,6 +170,18 @@ def test_of_many_that_move_a_pointer_at_once_one_wins_without_a_lock(stack: Stac
 def test_the_schedule_retrains_and_promotes(retrained: Stack) -> None:
     found = kept(retrained)
     assert found["aliases"] == {"champion": "1"} and found["retrainings"] == [Ending.PROMOTED]
+
+
+@pytest.mark.long
+def test_vllm_serves_the_champion_after_its_promotion_and_from_its_start(retrained: Stack) -> None:
+    def names() -> set[str]:
+        answer = httpx.get(f"{retrained.url('vllm', 8001)}/v1/models", trust_env=False)
+        return {one["id"] for one in answer.json()["data"]}
+
+    wait_until(lambda: f"{MODEL}@1" in names(), "the champion is not served", 600)
+    retrained.down()
+    retrained.up(*SERVICES)
+    assert names() == {MODEL, f"{MODEL}@1"}
 
 
 def test_prometheus_reaches_all(stack: Stack) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,9 +68,12 @@ def put(
     store: StoreOption = None,
 ) -> None:
     """Publish a file or folder; prints its digest. Killed, the same command goes on."""
+    from pipeline.artifacts.layout import pointer_key
     from pipeline.artifacts.store import files_of
 
     opened = open_named(store)
+    if pointer:
+        pointer_key(pointer)  # a wrong name is said before gigabytes are sent
     with byte_progress("storing", sum(path.stat().st_size for path in files_of(source).values())) as bar:
         published = opened.publish(source, kind=kind, advance=bar.advance)
     if pointer:
@@ -104,8 +108,8 @@ def verify(
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Hold manifests and objects against their digests; exit code 1 if any is damaged."""
-    from pipeline.artifacts.upkeep import find_damage
+    """Hold manifests, pointers and objects against digests; exit code 1 if any is damaged or missing."""
+    from pipeline.artifacts.upkeep import find_damage, find_lost
     from reward.offline.excerpt import printable
 
     opened = open_named(store)
@@ -116,7 +120,8 @@ def verify(
         )
     found = 0
     with byte_progress("verifying") as bar:
-        for damage in find_damage(opened, digests, read=read, advance=bar.advance):
+        lost = find_lost(opened) if not refs else ()
+        for damage in chain(lost, find_damage(opened, digests, read=read, advance=bar.advance)):
             print(printable(f"{damage.key}: {damage.problem}"))
             found += 1
     if found:
@@ -177,15 +182,15 @@ def prune(
     What another version, its lineage, an MLflow run, a decision or a pointer of yours needs stays.
     """
     from orchestration.registry.open import open_version
-    from orchestration.registry.store import Registry
+    from orchestration.registry.store import LOCAL, Registry
     from orchestration.registry.stored import references
     from orchestration.retrain.retention import results_of_version, stale_results, why_needed
     from pipeline.artifacts.terminal import print_garbage
     from pipeline.artifacts.upkeep import find_garbage, remove
 
     opened, grace = open_named(store), timedelta(hours=grace_hours)
-    asked = None if no_registry else registry
-    if not (dry_run or asked or no_registry or keep):
+    is_asked = not no_registry and (registry is not None or LOCAL.is_file())
+    if not (dry_run or is_asked or no_registry or keep):
         raise ValueError(
             "--mlflow: no registry is set, and registered versions would count as garbage; give it (or "
             "MLFLOW_TRACKING_URI), --keep REF for each that must stay, or --no-registry"
@@ -198,15 +203,17 @@ def prune(
     stale = stale_results(opened, keep_last) if keep_last else set[str]()
     stale |= {name for _, one in gone for name in results_of_version(opened, one)}
     kept = {opened.resolve(ref) for ref in keep or ()}
-    if asked is None:
+    if not is_asked:
         print("march: no registry was asked; only pointers, champions and --keep protect", file=sys.stderr)
     else:
-        kept |= references(Registry(asked), opened, without=[one for _, one in gone])
+        kept |= references(Registry(registry), opened, without=[one for _, one in gone])
     garbage = find_garbage(opened, references=kept, grace=grace, stale=stale, with_ancestors=ancestors)
     print_garbage(garbage, table_console())
     if dry_run:
         return print("nothing was removed")
     for decisions, one in gone:
+        if why := why_needed(decisions, one):  # by now: the looks above take minutes
+            raise ValueError(f"--version {decisions.model}@{one.version}: {why}; nothing was removed")
         decisions.registry.delete(decisions.model, one.version)
         print(f"deleted: {decisions.model}@{one.version}")
     print(f"removed: {remove(opened, garbage, grace=grace):,}")

@@ -52,11 +52,13 @@ def fetch(
     again: Annotated[bool, typer.Option("--again", help="Fetch it though it is there.")] = False,
 ) -> None:
     """Bring a model into the cache, checked: every file has a digest, and its end token is right."""
+    from pipeline.launch.signals import terminable
     from pipeline.models.fetch import Request, fetch
 
     request = Request(model, given, via, revision, end_token, not no_system)
     say = partial(error_console().print, highlight=False, soft_wrap=True)
-    folder, origin, is_new = fetch(request, again=again, say=say)
+    with terminable():
+        folder, origin, is_new = fetch(request, again=again, say=say)
     if not is_new:
         warn_ignored(
             "on a model that is there; add --again",

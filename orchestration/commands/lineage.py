@@ -6,6 +6,7 @@ digest. Of a registered version it is shown, too, who promoted it, when, and by 
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -93,7 +94,7 @@ def reproduce(
     made, location, _ = _find(ref, registry, store)
     if made is None:
         raise ValueError(f"{ref}: was registered without a lineage, so nothing says how it was made")
-    folder = out or Path(f"reproduce-{made.run}")
+    folder = out or Path(f"reproduce-{re.sub(r'[^A-Za-z0-9._-]', '-', made.run)}")
     write_recipe(made, folder)
     print("\n".join(commands(made, folder, store=location)))
 

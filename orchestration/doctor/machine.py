@@ -24,6 +24,7 @@ from pipeline.container import read_limits
 from pipeline.estimate.memory import GIB
 from pipeline.estimate.plan import TINY_BYTES
 from pipeline.launch.ray_start import OBJECT_STORE_BYTES
+from pipeline.models.cache import cache_folder
 from reward.offline.excerpt import printable
 from reward.offline.files import user_cache
 
@@ -193,7 +194,8 @@ def places(run_dir: Path, store: StoreSettings) -> dict[str, Path]:
     found = {"runs": run_dir} | ({} if store.is_s3 else {"store": Path(store.location)})
     return found | {
         "cache": user_cache(),
-        "models": Path(models),
+        "fetched models": cache_folder(),
+        "the hub's models": Path(models),
         "temporary files": Path(tempfile.gettempdir()),
     }
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from orchestration.doctor.report import Finding, failed, ok, skipped
 from pipeline.artifacts.backend import Entry, StoreError, UnsafeEndpointError
 from pipeline.artifacts.layout import UPLOADS
+from pipeline.artifacts.local import locked
 from pipeline.artifacts.settings import STORE_VARIABLE, StoreSettings
 
 if TYPE_CHECKING:
@@ -76,8 +77,16 @@ def check_conditions(backend: S3Backend) -> Finding:
     except UnsafeEndpointError as error:
         found, _, fix = str(error).partition("; ")
         return failed(_CONDITIONS, found, fix)
-    has_lock = backend.settings.pointer_lock is not None
-    return ok(_CONDITIONS, "MARCH_ARTIFACTS_LOCK replaces them" if has_lock else "the endpoint has them")
+    lock = backend.settings.pointer_lock
+    if lock is not None:
+        try:
+            with locked(lock):
+                pass
+        except OSError as error:
+            fix = "name a file on a disk that all who move pointers share"
+            return failed(_CONDITIONS, f"MARCH_ARTIFACTS_LOCK: {lock}: {error.strerror}", fix)
+        return ok(_CONDITIONS, "MARCH_ARTIFACTS_LOCK replaces them")
+    return ok(_CONDITIONS, "the endpoint has them")
 
 
 def _refused(backend: S3Backend, key: str) -> dict[str, str]:

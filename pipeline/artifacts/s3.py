@@ -6,7 +6,7 @@ body, which any S3 server must check, so a part that arrives damaged is refused;
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,14 @@ from pipeline.artifacts.backend import (
     UnsafeEndpointError,
     refuse_large,
 )
-from pipeline.artifacts.layout import UPLOADS
+from pipeline.artifacts.layout import MODELS, OBJECTS, UPLOADS
 from pipeline.artifacts.local import set_under_lock
 from pipeline.artifacts.settings import MIB, StoreSettings
 
 _MOST_COPIED = 5 << 30  # bytes of one CopyObject
 _DAMAGED = ("BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch")
 _TRIES = 3  # of a request that arrives damaged
+_IN_PARTS = (OBJECTS, MODELS, "probe/")  # what is uploaded in parts
 _OF_UPLOAD = "?uploadId="  # between an object's key and an upload's id
 _LOCK = (
     "so a pointer moved here could be lost; set MARCH_ARTIFACTS_LOCK to a file on a disk that all who move "
@@ -155,7 +156,8 @@ class S3Backend:
         with _named(f"{self.address}: {key}"):
             name, is_upload, upload_id = key.removeprefix(UPLOADS).partition(_OF_UPLOAD)
             if is_upload:
-                self.client.abort_multipart_upload(**self._at(name), UploadId=upload_id)
+                with suppress(self.client.exceptions.NoSuchUpload):  # it ended meanwhile
+                    self.client.abort_multipart_upload(**self._at(name), UploadId=upload_id)
             else:
                 self.client.delete_object(**self._at(key))
 
@@ -169,7 +171,9 @@ class S3Backend:
         pages = self.client.get_paginator("list_multipart_uploads")
         for page in pages.paginate(Bucket=self.settings.bucket, Prefix=self.settings.prefix):
             for one in page.get("Uploads", ()):
-                yield Entry(_upload_key(self._key(one["Key"]), one), 0, one["Initiated"])
+                key = self._key(one["Key"])
+                if key.startswith(_IN_PARTS):  # a bucket without a prefix may hold what is not ours
+                    yield Entry(_upload_key(key, one), 0, one["Initiated"])
 
     def _unless_missing(self, key: str, ask: Callable[..., Any]) -> Any:
         """What the server says of a key; None for nothing there."""
@@ -237,7 +241,7 @@ def _named(what: str) -> Iterator[None]:
     """Gives errors of the wire and of the server a line of ours; retries are over by then."""
     from boto3.exceptions import S3UploadFailedError
     from botocore.exceptions import BotoCoreError, ClientError
-    from s3transfer.exceptions import RetriesExceededError
+    from s3transfer.exceptions import RetriesExceededError, S3DownloadFailedError
     from urllib3.exceptions import HTTPError
 
     try:
@@ -253,7 +257,7 @@ def _named(what: str) -> Iterator[None]:
             ) from error
         fix = _FIXES.get(found.get("Code", ""), _GOES_ON)
         raise StoreError(f"{what}: {found.get('Code')}: {found.get('Message')}; {fix}") from error
-    except (BotoCoreError, HTTPError) as error:
+    except (BotoCoreError, HTTPError, S3DownloadFailedError) as error:  # the last: it was touched meanwhile
         fix = _FIXES.get(type(error).__name__, _GOES_ON)
         raise StoreError(f"{what}: {' '.join(str(error).split())}; {fix}") from error
 
@@ -265,6 +269,7 @@ _FIXES = {  # by S3's code, or the name of botocore's error
     "NoSuchBucket": "make the bucket, or fix its name",
     "SignatureDoesNotMatch": "fix AWS_SECRET_ACCESS_KEY",
     "RequestTimeTooSkewed": "set this machine's clock",
+    "SSLError": "set AWS_CA_BUNDLE to the file of the server's authority",
     "NoCredentialsError": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "EndpointConnectionError": f"start the server, or fix AWS_ENDPOINT_URL; {_GOES_ON}",
 }

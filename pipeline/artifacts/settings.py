@@ -38,7 +38,7 @@ class StoreSettings(Settings):
         scheme = urlsplit(self.location).scheme
         if scheme == "s3" and not self.bucket:
             raise ValueError(f"location: {self.location!r} names no bucket; give s3://BUCKET/PREFIX")
-        if "://" in self.location and scheme != "s3":
+        if "://" in self.location and not self.is_s3:  # a scheme in capitals is none
             raise ValueError(
                 f"location: {redact(self.location)!r} is no store; give s3://BUCKET/PREFIX or a folder"
             )

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 from pydantic import JsonValue
 
@@ -21,6 +22,7 @@ from pipeline.artifacts.backend import (
     CorruptError,
     Entry,
     MovedError,
+    StoreError,
     no_progress,
     refuse_large,
 )
@@ -28,7 +30,7 @@ from pipeline.artifacts.layout import MANIFESTS, POINTERS, digest_of, is_digest,
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.manifest import File, Manifest, read_manifest
 from pipeline.artifacts.settings import StoreSettings
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, files_in
 
 _TRIES = 3  # of a file whose content comes otherwise than it was stored
 _FRESH = timedelta(hours=12)  # what is older is touched when it is used again, so that gc leaves it
@@ -78,14 +80,23 @@ class ArtifactStore:
             is_sent = self._put(paths[file.path], file, keys[file.path], advance=advance)
             num_sent += file.size * is_sent
             if is_sent and _identity(paths[file.path]) != before[file.path]:
-                self.backend.delete(keys[file.path])
-                raise CorruptError(f"{paths[file.path]}: has changed while it was stored; store it again")
+                self._take_back(keys[file.path], paths[file.path])
         self._write(manifest)
         for file in files:  # gc may have run between a reused object and the manifest
             self._put(paths[file.path], file, keys[file.path])
         for digest in refers:
             self.manifest(digest)
         return Published(manifest.digest, manifest, num_sent)
+
+    def _take_back(self, key: str, source: Path) -> NoReturn:
+        """Removes an object that may hold something else than its name says."""
+        changed = f"{source}: has changed while it was stored; store it again"
+        try:
+            self.backend.delete(key)
+        except StoreError as error:
+            wrong = f"have {key} removed first, whose content is not what its name says ({error})"
+            raise CorruptError(f"{changed}, but {wrong}") from error
+        raise CorruptError(changed)
 
     def _put(self, source: Path, file: File, key: str, *, advance: Advance = no_progress) -> bool:
         """Puts one file, unless it is there; returns whether it did."""
@@ -219,13 +230,11 @@ def open_store(settings: StoreSettings) -> ArtifactStore:
 
 
 def files_of(source: Path) -> dict[str, Path]:
-    """Files to publish by their paths, sorted; links are followed. FileNotFoundError where there are none."""
-    if source.is_file():
-        return {source.name: source}
-    found = {path.relative_to(source).as_posix(): path for path in source.rglob("*") if path.is_file()}
+    """Files to publish by their paths, sorted; FileNotFoundError where there are none."""
+    found = {source.name: source} if source.is_file() else files_in(source) if source.is_dir() else {}
     if not found:
         raise FileNotFoundError(f"{source}: no such file, or a folder without any; fix the path")
-    return dict(sorted(found.items()))
+    return found
 
 
 def _identity(source: Path) -> tuple[int, int, int]:

@@ -18,7 +18,16 @@ from functools import cache
 from pathlib import Path
 
 from pipeline.artifacts.backend import Advance, CorruptError, Entry, StoreError, no_progress
-from pipeline.artifacts.layout import MANIFESTS, MODELS, OBJECTS, POINTERS, UPLOADS, digest_of, manifest_key
+from pipeline.artifacts.layout import (
+    MANIFESTS,
+    MODELS,
+    OBJECTS,
+    POINTERS,
+    UPLOADS,
+    digest_of,
+    manifest_key,
+    pointer_key,
+)
 from pipeline.artifacts.manifest import File, Manifest
 from pipeline.artifacts.store import ArtifactStore
 
@@ -180,6 +189,11 @@ def find_damage(
         except ValueError as error:
             yield Damage(manifest_key(digest), str(error))
             continue
+        for one in manifest.refers if manifest.kind != _LINEAGE else ():  # whose ancestors may be gone
+            key = manifest_key(one)
+            if key not in seen and store.backend.stat(key) is None:
+                yield Damage(key, f"is missing: {digest[:12]} refers to it")
+            seen.add(key)
         keys = manifest.keys()
         for file in manifest.files:
             key = keys[file.path]
@@ -188,6 +202,14 @@ def find_damage(
             if problem is not None:
                 yield Damage(key, f"{problem}: {file.path} of {digest[:12]}")
             advance(file.size)
+
+
+def find_lost(store: ArtifactStore) -> Iterator[Damage]:
+    """Pointers to manifests that are not there."""
+    there = set(store.manifests())
+    for name, digest in store.pointers().items():
+        if digest not in there:
+            yield Damage(pointer_key(name), f"leads to {digest[:12]}, which is missing")
 
 
 def _problem(store: ArtifactStore, file: File, key: str, *, read: bool) -> str | None:

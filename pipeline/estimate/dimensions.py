@@ -11,9 +11,11 @@ from typing import Any
 import yaml
 from pydantic import Field
 
+from pipeline.models.known import KNOWN
 from reward.types import Record
 
 _PUBLISHED = Path(__file__).with_name("published.yaml")
+_DEFAULTS = ("num_key_value_heads", "head_dim")
 _MIXTURE_KEYS = ("num_experts", "num_local_experts", "n_routed_experts")
 
 
@@ -86,11 +88,12 @@ def dimensions_of(model: str) -> Dimensions:
         return _from_config(json.loads(config.read_text(encoding="utf-8")), where=str(config))
     published = yaml.safe_load(_PUBLISHED.read_text(encoding="utf-8"))
     if model not in published:
-        place = "" if "/" in model else " --from PLACE"
+        last = Path(model).name  # of a path in the cache
+        fetched = last if last in KNOWN else model if "/" in model else f"{model} --from PLACE"
         raise ValueError(
             f"model: {model!r} is no folder with a config.json and no fetched model, and an estimate knows "
             f"only {', '.join(published)} by name; bring it with "
-            f"`march base-model fetch {model}{place}`, or give its folder"
+            f"`march base-model fetch {fetched}`, or give its folder"
         )
     return Dimensions.model_validate(published[model])
 
@@ -98,6 +101,9 @@ def dimensions_of(model: str) -> Dimensions:
 def _from_config(config: dict[str, Any], *, where: str) -> Dimensions:
     if any(config.get(key) for key in _MIXTURE_KEYS):
         raise ValueError(f"model: {where} is a mixture of experts; the estimate holds for dense models only")
+    needed = [name for name, field in Dimensions.model_fields.items() if field.is_required()]
+    if lacking := [name for name in needed if name not in config and name not in _DEFAULTS]:
+        raise ValueError(f"model: {where} has no {lacking[0]}; the estimate holds for dense text models only")
     heads = config["num_attention_heads"]
     defaults = {
         "num_key_value_heads": heads,

@@ -1,6 +1,7 @@
 """What ended a worker: said in a few words, and whether another one may come through."""
 
 import re
+import shutil
 from pathlib import Path
 
 from pydantic import Field
@@ -15,6 +16,7 @@ _FINAL = (ValueError, OSError, AssertionError, AttributeError, LookupError, Name
 _NO_MEMORY = "exceeds the memory usage threshold"  # Ray's words, after its figures
 _CLASS = re.compile(r"class_name: (\w+)")
 _MOST_CHARS = 300
+_LEAST_BYTES = 1 << 16  # free on a disk that still takes an error
 
 
 class Failure(Settings):
@@ -32,10 +34,12 @@ def write_failure(folder: Path, error: BaseException) -> None:
 
 
 def read_failure(folder: Path, code: int) -> Failure:
-    """Returns what ended the worker; one that could not say so was killed."""
+    """Returns what ended the worker; one that could not say so was killed, or its disk was full."""
     path = folder / ERROR_FILE
     if path.is_file():
         return Failure.model_validate_json(path.read_text())
+    if shutil.disk_usage(folder).free < _LEAST_BYTES:
+        return Failure(message=f"{folder}: No space left on the disk; make room", may_pass=False)
     return Failure(message=f"the worker ended with code {code}")
 
 

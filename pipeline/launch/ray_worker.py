@@ -13,13 +13,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from pipeline.redaction import SECRET_NAME
+from pipeline.redaction import SECRET_NAME, names_user
 from pipeline.training.engines import NAMESPACE
 
 _KEY_VARIABLE = "MARCH_WORKER_SECRETS"  # under which name they are in the store
 _COMES_WITHIN_S = 30.0
 _PASSED_ON = re.compile(r"(OTEL|NCCL|TORCH_NCCL|GLOO|HF|MLFLOW)_|(?i:(https?|all|no)_proxy)$")
-_WITH_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 
 
 def passed_on() -> dict[str, str]:
@@ -28,11 +27,9 @@ def passed_on() -> dict[str, str]:
 
 
 def parted(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns what anybody may see, and the secrets: by name, or by a password in an address."""
+    """Returns what anybody may see, and the secrets: by name, or by a user or password in an address."""
     secrets = {
-        name: value
-        for name, value in environment.items()
-        if SECRET_NAME.search(name) or _WITH_PASSWORD.search(value)
+        name: value for name, value in environment.items() if SECRET_NAME.search(name) or names_user(value)
     }
     return {name: value for name, value in environment.items() if name not in secrets}, secrets
 

@@ -14,6 +14,7 @@ from rich.tree import Tree
 from pipeline.lineage.record import EvaluationRecord, Lineage, Surroundings
 from pipeline.settings.tree import flatten
 from reward.offline.excerpt import printable
+from reward.offline.files import replace_file
 from reward.offline.page import render_page
 from reward.offline.terminal import spoken
 from reward.types import Record
@@ -79,16 +80,20 @@ def _text(value: object) -> str:
 
 
 def write_recipe(lineage: Lineage, folder: Path) -> Path:
+    """Writes the recipe; ValueError where another one is."""
     import yaml
 
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / RECIPE_FILE
-    path.write_text(yaml.safe_dump(lineage.recipe, sort_keys=False))
+    path, text = folder / RECIPE_FILE, yaml.safe_dump(lineage.recipe, sort_keys=False)
+    if path.exists() and path.read_text() != text:
+        raise ValueError(f"{path}: is there already, with another recipe; give another --out")
+    replace_file(path, text)
     return path
 
 
 def commands(lineage: Lineage, folder: Path, *, store: str | None = None) -> list[str]:
     """Lines for a shell; what cannot be made sure of is a comment before the line that it concerns.
+
+    A lineage is another's text: what it says is quoted, and a comment is one line.
 
     Args:
         lineage: Of the model.
@@ -109,13 +114,13 @@ def commands(lineage: Lineage, folder: Path, *, store: str | None = None) -> lis
         lines += _evaluation_lines(one, folder, place)
     if lineage.model and lineage.model.weights_sha256:
         lines.append(f"# the weights then (another training's differ): {lineage.model.weights_sha256}")
-    return lines
+    return [printable(line.replace("\n", " ")) for line in lines]
 
 
 def _code(around: Surroundings | None) -> list[str]:
     if around is None or around.git_commit is None:
         return ["# which commit it was trained by is not recorded"]
-    lines = [f"git checkout {around.git_commit}"]
+    lines = [shlex.join(["git", "checkout", around.git_commit])]
     if around.git_dirty:
         lines.insert(
             0, f"# files differed from this commit (diff {around.git_diff_sha256}); they are not kept"

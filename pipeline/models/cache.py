@@ -9,11 +9,13 @@ CACHE is MARCH_MODELS, else $XDG_CACHE_HOME/march/models, else ~/.cache/march/mo
 reading a recipe asks here what a name means.
 """
 
+import fcntl
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -26,6 +28,7 @@ from reward.types import Record
 
 ENVIRONMENT = "MARCH_MODELS"
 _RECORD = ".origin.json"
+_STAGED = ".fetching-"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 
 
@@ -134,7 +137,8 @@ def keep(name: str, fill: Callable[[Path], Origin]) -> Path:
     """
     target = cache_folder() / check_name(name)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=target.parent) as parent:
+    _sweep(target.parent)
+    with tempfile.TemporaryDirectory(prefix=_STAGED, dir=target.parent) as parent, held(Path(parent)):
         staged = Path(parent, "new")
         staged.mkdir()
         origin = fill(staged)
@@ -146,6 +150,24 @@ def keep(name: str, fill: Callable[[Path], Origin]) -> Path:
         staged.rename(target)
         replace_file(origin_file(target), origin.model_dump_json(indent=2) + "\n")
     return target
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Holds a folder's lock, by which others know that its process lives; BlockingIOError: another has it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(folder: Path) -> None:
+    """Removes what fetches left that were killed: gigabytes each."""
+    for left in folder.glob(f"{_STAGED}*"):
+        with suppress(FileNotFoundError, BlockingIOError), held(left):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def forget(name: str) -> Path:

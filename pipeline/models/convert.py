@@ -23,6 +23,7 @@ from pipeline.models.sources import HUB_FILES
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+_INDEX = "model.safetensors.index.json"  # of weights in several files
 _LIBRARIES = ("gguf", "safetensors", "tokenizers", "torch", "transformers")
 _NOT_OF_A_TOKENIZER = {
     *("bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id"),
@@ -72,11 +73,19 @@ def convert_gguf(file: Path, folder: Path) -> None:
 
 
 def copy_folder(source: Path, folder: Path) -> None:
-    """Copies a model's safetensors and texts; ValueError for a folder without."""
+    """Copies a model's safetensors and texts; ValueError for a folder without, or with a part of them."""
     if not (source / "config.json").is_file():
         raise ValueError(f"{source}: has no config.json; give the folder of a Hugging Face model")
     if not any(source.glob("*.safetensors")):
         raise ValueError(f"{source}: has no *.safetensors; save the weights so, pickles are not taken")
+    index = source / _INDEX
+    if index.is_file():
+        named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        if gone := sorted(name for name in named if not (source / name).is_file()):
+            raise ValueError(
+                f"{source}: {_INDEX} names {gone[0]}, which is not there ({len(gone)} of {len(named)} "
+                "files); fetch it again"
+            )
     for pattern in HUB_FILES:
         for path in source.glob(pattern):
             shutil.copyfile(path, folder / path.name)
@@ -182,14 +191,20 @@ def _write(path: Path, values: dict[str, Any]) -> None:
 
 
 def count_parameters(folder: Path) -> tuple[int, str]:
-    """How many parameters the safetensors hold, and in which type; reads headers alone."""
-    from safetensors import safe_open
+    """How many parameters the safetensors hold, and in which type; reads headers alone.
+
+    ValueError where one is damaged.
+    """
+    from safetensors import SafetensorError, safe_open
 
     total, dtypes = 0, set()
     for path in sorted(folder.glob("*.safetensors")):
-        with safe_open(path, framework="pt") as opened:
-            for key in opened.keys():  # noqa: SIM118 (it is no mapping)
-                tensor = opened.get_slice(key)
-                total += math.prod(tensor.get_shape())
-                dtypes.add(str(tensor.get_dtype()))
+        try:
+            with safe_open(path, framework="pt") as opened:
+                for key in opened.keys():  # noqa: SIM118 (it is no mapping)
+                    tensor = opened.get_slice(key)
+                    total += math.prod(tensor.get_shape())
+                    dtypes.add(str(tensor.get_dtype()))
+        except SafetensorError as error:
+            raise ValueError(f"{path.name}: is cut or damaged ({error}); fetch the model again") from error
     return total, ", ".join(sorted(dtypes))

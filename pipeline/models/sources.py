@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
 from pipeline.models.known import Wheel
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, files_in
 
 HUB_FILES = ("*.json", "*.safetensors", "*.jinja", "*.model", "*.txt", "LICENSE*")
 _PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth")
@@ -103,5 +103,5 @@ def fetch_model(uri: str) -> Path:
     if not configs:
         raise ValueError(f"{uri}: holds no Hugging Face model (config.json); give the path of one within it")
     folder = configs[0].parent
-    refuse_pickles(uri, (path.name for path in folder.rglob("*") if path.is_file()))
+    refuse_pickles(uri, (path.name for path in files_in(folder).values()))
     return folder

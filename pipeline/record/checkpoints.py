@@ -7,16 +7,20 @@ the newest step that has one and removes what came after it. A manifest also say
 run, and which checkpoints it rejected.
 """
 
+import logging
+import os
 import re
 import shutil
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError
 
 from reward.config import Settings
 from reward.offline.files import replace_file
+
+logger = logging.getLogger(__name__)
 
 MODEL_FOLDERS = ("_actor", "_critic")
 _TO_EVALUATE = "_hf"  # ends the name of a model that is saved beside a step's checkpoint
@@ -36,7 +40,8 @@ class Manifest(Settings):
 
 
 def mark_complete(folder: Path, step: int) -> None:
-    """Records that every model's checkpoint of `step` is on disk."""
+    """Records that every model's checkpoint of `step` is on disk, also when the power fails after it."""
+    os.sync()
     _write(folder, Manifest(global_step=step))
 
 
@@ -100,7 +105,12 @@ def _models(folder: Path) -> list[Path]:
 
 def _whole(folder: Path) -> list[Manifest]:
     models = _models(folder)
-    found = (Manifest.model_validate_json(path.read_text()) for path in folder.glob("global_step*.json"))
+    found = list[Manifest]()
+    for path in folder.glob("global_step*.json"):
+        try:
+            found.append(Manifest.model_validate_json(path.read_text()))
+        except ValidationError:  # the power failed while it was written: an earlier one is whole
+            logger.warning("%s: is cut or damaged; its checkpoint is not used", path)
     whole = [
         manifest
         for manifest in found

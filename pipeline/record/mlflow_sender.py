@@ -126,7 +126,10 @@ def send(folder: Path) -> None:
         for row in _unsent_rows(folder):
             if row.get(KEPT) and tracking["rollouts"]["artifacts"]:
                 file = rollouts_file(folder, int(row["step"]))
-                client.log_artifact(run_id, str(file), artifact_path=ROLLOUTS_FOLDER)
+                if file.is_file():
+                    client.log_artifact(run_id, str(file), artifact_path=ROLLOUTS_FOLDER)
+                else:  # somebody made room before MLflow had it
+                    logger.warning("%s: is gone; MLflow gets the figures of its step alone", file)
             client.log_batch(run_id, metrics=_points(row))
             write_sent(folder, step=row[TIMESTAMP])
         if (status := _unsent_status(folder)) is not None:

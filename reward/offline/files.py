@@ -69,8 +69,29 @@ def weights_sha256(folder: Path) -> str:
 
     A folder that was written again is another model.
     """
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return digest_of_files({path.relative_to(folder).as_posix(): file_sha256(path) for path in files})
+    return digest_of_files({name: file_sha256(path) for name, path in files_in(folder).items()})
+
+
+def files_in(folder: Path) -> dict[str, Path]:
+    """All files of a folder by their paths in it, sorted; links are followed, those to folders, too.
+
+    Raises:
+        OSError: a folder cannot be read.
+        ValueError: a link leads nowhere, or to a folder that it is in.
+    """
+    found: dict[str, Path] = {}
+    for name, folders, files in os.walk(folder, followlinks=True, onerror=_raise):
+        here = Path(name)
+        for path in (here / one for one in (*folders, *files)):
+            if path.is_symlink() and (not path.exists() or here.resolve().is_relative_to(path.resolve())):
+                raise ValueError(f"{path}: a link that leads nowhere or round in a circle; remove or fix it")
+            if path.is_file():
+                found[path.relative_to(folder).as_posix()] = path
+    return dict(sorted(found.items()))
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def digest_of_files(sha256s: Mapping[str, str]) -> str:

@@ -2,7 +2,8 @@
 
 The copy gets a name of its own and the labels given, such as those of Kueue. While a copy is queued or
 runs, no other is created; of those that are over, the newest stay for people to look at. Three that failed
-in a row are an error here for six hours: `march retrain` counts only failures that it could record.
+in a row are an error here for six hours: `march retrain` counts only failures that it could record. So is one
+that nothing takes up for twelve hours.
 """
 
 import os
@@ -19,7 +20,8 @@ ACCOUNT = Path(os.environ.get("KUBERNETES_ACCOUNT", "/var/run/secrets/kubernetes
 TEMPLATE = "march/template"  # label of a copy
 FAILED = ("Failed", "ValidationFailed")
 OVER = ("Complete", *FAILED)
-KEPT, REST = 3, timedelta(hours=6)
+STARTED = ("Running", "Retrying")
+KEPT, REST, PATIENCE = 3, timedelta(hours=6), timedelta(hours=12)
 
 
 def ask(client: httpx.Client, method: str, path: str, **given: Any) -> Any:
@@ -63,6 +65,11 @@ with client:
     copies.sort(key=lambda one: one["metadata"]["creationTimestamp"])
     for one in copies:
         if status_of(one) not in OVER:
+            waits = datetime.now(UTC) - datetime.fromisoformat(one["metadata"]["creationTimestamp"])
+            if status_of(one) not in STARTED and waits > PATIENCE:
+                hours = waits // timedelta(hours=1)
+                look = "look at the quota, the nodes and KubeRay's operator, or delete it"
+                sys.exit(f"RayJob {one['metadata']['name']}: has not started for {hours} hours; {look}")
             print(f"RayJob {one['metadata']['name']}: is there already")
             sys.exit()
     newest = copies[-KEPT:]
