@@ -6,9 +6,11 @@ Every state is an enum and every failure has a name. The one invariant is enforc
 
 from collections import Counter
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+
+_Reward = Annotated[float | None, Field(ge=-1, le=0, allow_inf_nan=False)]
 
 
 class Record(BaseModel):
@@ -183,20 +185,14 @@ class Trajectory(Record):
     logprobs: tuple[float, ...] | None = None
     finish_reason: str
     weights_version: int | None = None
-    own_reward: float | None = Field(
+    own_reward: _Reward = Field(
         default=None,
-        ge=-1,
-        le=0,
-        allow_inf_nan=False,
         description="Of a Checker's turn: the verdict's reward, were this voter alone and the claims that it "
         "was asked about the only ones; None where that would be UNSCORED, and for other roles. Of a query "
         'that is known to be unanswerable: of a supported answer for "cannot answer", else of a refuted one.',
     )
-    undisputed_reward: float | None = Field(
+    undisputed_reward: _Reward = Field(
         default=None,
-        ge=-1,
-        le=0,
-        allow_inf_nan=False,
         description="`own_reward` without the claims that the consensus contradicts by the very answer that "
         "this voter gave: either the Solver or the Checkers are wrong. None where no claim is left.",
     )
@@ -254,10 +250,7 @@ class Verdict(Record):
 
     id: str
     outcome: Outcome
-    reward: float | None = Field(
-        ge=-1,
-        le=0,
-        allow_inf_nan=False,
+    reward: _Reward = Field(
         description="By `AuditConfig.reward_function`, or None: a failure never becomes a reward.",
     )
     reason: str = Field(
