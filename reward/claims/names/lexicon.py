@@ -12,6 +12,8 @@ import tomllib
 import unicodedata
 from pathlib import Path
 
+from reward.claims.numbers import cardinal, roman
+
 _HERE = Path(__file__).parent
 TABLES: dict[str, str] = tomllib.loads((_HERE / "tables.toml").read_text(encoding="utf-8"))
 COMMON = frozenset((_HERE / "common.txt").read_text(encoding="utf-8").split()) | frozenset(
@@ -107,27 +109,8 @@ def _alike() -> dict[str, frozenset[str]]:
 
 RULERS = {word: group[-1] for group in groups("short") if group[1][:1].isdigit() for word in group[:-1]}
 # The usual Roman numerals of names: "xi" is "11".
-ROMAN = {
-    tens + units: str(10 * ten + unit)
-    for ten, tens in enumerate(("", "x", "xx", "xxx", "xl", "l", "lx", "lxx", "lxxx", "xc"))
-    for unit, units in enumerate(("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"))
-    if len(tens + units) > 1
-}
-COUNTED = (
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-)
-DIGITS = ROMAN | {word: str(number) for number, word in enumerate(COUNTED, start=2)}
+ROMAN = {one.lower(): str(value) for one, value in roman.NUMERALS.items() if value < 100 and len(one) > 1}
+COUNTED = {word: str(value) for word, value in cardinal.CARDINALS.items() if 2 <= value <= 13}
 EXONYMS = {other: name for name, *others in groups("exonyms") for other in others}  # "wien" to "vienna"
 LIKE = _alike()  # "bill" to itself, "william" and "will"
 # Of inflected forms, and what they stand for: "cities" are made of "city".

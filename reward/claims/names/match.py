@@ -123,8 +123,9 @@ def numbered(name: Name) -> tuple[str, ...]:
     """The words of a name with its number at the end in digits: "Apollo XI" and "Apollo Eleven"."""
     *words, last = name.tokens
     written = name.text.split()[-1]
-    is_number = written.isupper() if last in lexicon.ROMAN else last in lexicon.COUNTED
-    return (*words, lexicon.DIGITS[last]) if words and is_number else name.tokens
+    roman = lexicon.ROMAN.get(last, "") if written.isupper() else ""
+    digits = lexicon.COUNTED.get(last, roman)
+    return (*words, digits) if words and digits else name.tokens
 
 
 def _spells(short: Name, full: Name) -> bool:
