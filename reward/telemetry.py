@@ -12,7 +12,7 @@
                   engine.request      one an engine that is asked for it
               vote
 
-Off until `start`, which does what the environment asks for; until then a span costs a comparison.
+Off until `start`, which does what the environment asks for; until then a span costs microseconds.
 Attributes follow OpenTelemetry's conventions (`http.*`, `gen_ai.*`, `error.type`), ours begin with `march.`.
 Prompts, completions and the messages of errors are in no span.
 """
@@ -22,12 +22,12 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import INVALID_SPAN, Span, SpanContext, SpanKind, StatusCode, Tracer
+from opentelemetry.trace import NoOpTracer, Span, SpanContext, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reward.config import SamplingSettings
@@ -40,8 +40,8 @@ _LAST_EXPORT_S = 2.0
 
 Attributes = Mapping[str, str | int | float | bool]
 _W3C = TraceContextTextMapPropagator()
-_NOTHING = nullcontext(INVALID_SPAN)
-_tracer: Tracer | None = None
+_OFF = NoOpTracer()
+_tracer: Tracer = _OFF
 _end_export: Callable[[], None] | None = None
 
 
@@ -103,7 +103,7 @@ def start(service: str) -> None:
 def stop() -> None:
     """Makes no more spans and sends what is left, for two seconds at most."""
     global _tracer, _end_export
-    _tracer = None
+    _tracer = _OFF
     end, _end_export = _end_export, None
     if end is not None:
         end()
@@ -111,29 +111,43 @@ def stop() -> None:
 
 
 def is_on() -> bool:
-    return _tracer is not None
+    return _tracer is not _OFF
 
 
+@contextmanager
 def span(
     name: str,
     attributes: Attributes | None = None,
     *,
     kind: SpanKind = SpanKind.INTERNAL,
     context: Context | None = None,
-) -> AbstractContextManager[Span]:
+) -> Iterator[Span]:
     """A span around a block; an error that leaves the block gives it its status.
 
     It continues `context`, by default the span around it.
     """
-    return _NOTHING if _tracer is None else _recorded(_tracer, name, attributes, kind, context)
+    begun = _tracer.start_as_current_span(
+        name,
+        context,
+        kind,
+        attributes,
+        record_exception=False,  # its message may quote a text
+        set_status_on_exception=False,
+    )
+    with begun as recorded:
+        try:
+            yield recorded
+        except BaseException as error:  # cancellation, too
+            reason = getattr(error, "reason", "")
+            is_word = isinstance(reason, str) and reason.isidentifier()
+            fail(recorded, reason if is_word else type(error).__name__)
+            raise
 
 
 def chat(
     model: str, settings: SamplingSettings, *, n: int, role: Role, attempt: int
 ) -> AbstractContextManager[Span]:
     """A span around one request to a model, by OpenTelemetry's conventions for generative models."""
-    if _tracer is None:
-        return _NOTHING
     attributes: dict[str, str | int | float] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": model,
@@ -164,8 +178,8 @@ def address_of(url: str) -> dict[str, str | int]:
 
 def current() -> SpanContext | None:
     """The span around the caller, to be linked to from another trace."""
-    found = trace.get_current_span().get_span_context() if _tracer is not None else None
-    return found if found is not None and found.is_valid else None
+    found = trace.get_current_span().get_span_context()
+    return found if found.is_valid else None
 
 
 def link(other: SpanContext | None) -> None:
@@ -175,8 +189,7 @@ def link(other: SpanContext | None) -> None:
 
 def inject(headers: MutableMapping[str, str]) -> MutableMapping[str, str]:
     """The headers, with the W3C `traceparent` of the span around the caller."""
-    if _tracer is not None:
-        _W3C.inject(headers)
+    _W3C.inject(headers)
     return headers
 
 
@@ -211,25 +224,3 @@ def record_group(span: Span, group: SampleGroup) -> None:
     span.set_attribute("gen_ai.response.finish_reasons", [sample.finish_reason for sample in samples])
     if group.weights_version is not None:
         span.set_attribute("march.weights_version", group.weights_version)
-
-
-@contextmanager
-def _recorded(
-    tracer: Tracer, name: str, attributes: Attributes | None, kind: SpanKind, context: Context | None
-) -> Iterator[Span]:
-    begun = tracer.start_as_current_span(
-        name,
-        context,
-        kind,
-        attributes,
-        record_exception=False,  # its message may quote a text
-        set_status_on_exception=False,
-    )
-    with begun as recorded:
-        try:
-            yield recorded
-        except BaseException as error:  # cancellation, too
-            reason = getattr(error, "reason", "")
-            is_word = isinstance(reason, str) and reason.isidentifier()
-            fail(recorded, reason if is_word else type(error).__name__)
-            raise
