@@ -23,9 +23,8 @@ _TRAILING = " ,.;:!?"
 _SILENT = lexicon.ARTICLES | lexicon.LINKS
 _SMALL_INSIDE = lexicon.words("small_in_titles") | _SILENT
 _MOST_WORDS = 12
-_MOST_SILENT = 3  # articles and the like between two words
-_LONGEST_GAP = 8  # characters
-_LONGEST_ABBREVIATION = 4  # of a word whose point ends no sentence
+_MOST_SILENT = 12  # articles and the like between its words
+_ENDS = re.compile(r"\w{5}[.!?] |\n\s*\n")  # of a sentence, behind no abbreviation, and of a paragraph
 _ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
 
 
@@ -55,25 +54,11 @@ def title_words(tokens: Tokens) -> tuple[str, ...]:
 
 def find_title(text: Text, words: Sequence[str]) -> Iterator[tuple[int, int]]:
     """The ranges of tokens that hold all words of a title, in order, with nothing but small words between."""
+    most = len(words) + _MOST_SILENT
     for first in text.places.get(words[0], ())[:MOST_PLACES]:
-        place = first
-        for word in words[1:]:
-            place = _next(text, place, word)
-            if place < 0:
-                break
-        else:
-            yield first, place + 1
-
-
-def _next(text: Text, place: int, word: str) -> int:
-    """The place of a word behind a place, if only small words and no new paragraph are between; else -1."""
-    for at in range(place + 1, min(len(text.tokens), place + 2 + _MOST_SILENT)):
-        gap = text.gap(at, -1) or ""
-        ends = ". " in gap and len(text.tokens[at - 1].word) > _LONGEST_ABBREVIATION
-        if ends or len(gap) > _LONGEST_GAP or "\n\n" in gap:
-            return -1
-        if text.tokens[at].word == word:
-            return at
-        if text.tokens[at].word not in _SILENT:
-            return -1
-    return -1
+        near = range(first, min(len(text.words), first + most))
+        places = [place for place in near if text.words[place] not in _SILENT][: len(words)]
+        if [text.words[place] for place in places] != [*words]:
+            continue
+        if not _ENDS.search(text.text, text.tokens.starts[first], text.tokens.starts[places[-1]]):
+            yield first, places[-1] + 1
