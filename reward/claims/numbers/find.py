@@ -42,16 +42,6 @@ _ONE_AND = {"half": Decimal("1.5"), "quarter": Decimal("1.25"), "": Decimal("1.7
 _HOW_OFTEN = re.compile(rf"{BEGIN}(?:once|twice|times?|per|what|such|quite|many)[ ]$", re.IGNORECASE)
 _OF_A = re.compile(r" of an?(?= )")
 _REPEATED = re.compile(r" \((\d{1,9})\)")
-_SPACES = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
-_BEHIND_YEARS = "s'\u2019-\u2013/"
-_BEHIND_TIMES = frozenset({
-    *(mark + digit for mark in ":.hH" for digit in "0123456789"), *("h" + one for one in " or"),
-    *(half + behind for half in "aApP" for behind in "mM."), "at", "in", "no", "mi", "UT", "GM",
-    "Uh", "uu", "he", "ho", "or",
-    *("o" + one for one in ("'", "\u2019", "c", *_SPACES)),
-})  # fmt: skip
-_LENGTHS_OF_TIMES = (1, 2, 4)  # "5 pm", "17:30", "1730 hours"
-_NOT_BEHIND_CODES = frozenset({"", ";", "\n", "%"})
 # "A decade" is ten years; "a year" may be any.
 _ALWAYS_UNITS = ("10 * year", "century", "fortnight", "tablespoon", "teaspoon")
 _IN_ERAS = frozenset({Kind.ORDINAL, Kind.YEAR, Kind.COUNT, Kind.IDENTIFIER, Kind.TIME})
@@ -188,29 +178,14 @@ def _is_alone(weak: Number) -> bool:
 
 
 def _in_digits(text: str, at: int, low: int, conventions: Conventions) -> Number | None:
-    """The number, date, time or name at a digit; digits are never passed over.
-
-    What follows the digits rules most readers out before they are asked.
-    """
+    """The number, date, time or name at a digit; digits are never passed over."""
     end = end_of_digits(text, at)
-    head = text[end : end + 2]
-    after = head[:1]
-    may_be_code = after not in _NOT_BEHIND_CODES
-    if after == " ":
-        head = text[end + 1 : end + 3]
-        after = head[:1]
-        may_be_code = after.isdigit() or after in "(\u00d7xX*·"
-    elif after in (",", "."):
-        second = head[1:]
-        may_be_code = second not in _NOT_BEHIND_CODES and (
-            second != " " or text[end + 2 : end + 3] in "\u00d7xX*·"
-        )
     return (
         name_at(text, at, low)
         or date_at(text, at, low, conventions.date_order, end=end)
-        or (years_at(text, at, low) if after in _BEHIND_YEARS else None)
-        or (time_at(text, at) if end - at in _LENGTHS_OF_TIMES and head in _BEHIND_TIMES else None)
-        or (code_at(text, at, low) if may_be_code else None)
+        or years_at(text, at, low)
+        or time_at(text, at)
+        or code_at(text, at, low)
         or number_at(text, at, low, conventions.decimal, end=end)
     )
 
