@@ -43,14 +43,6 @@ _MONTH_BEFORE = re.compile(
 )
 _LONGEST_BEFORE = 20
 _BEFORE_DAYS = frozenset(" \u00a0\u202f-")
-# What a quick look at the text beside a day tells, before the patterns are tried.
-_BETWEEN = " \t\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f.,-"
-_HEADS_BEHIND = frozenset(
-    {month[:2] for month in (*_ENGLISH, *FOREIGN_MONTHS)} | {"to", "th", "an", "of", "de"}
-)
-_RANKS_BEHIND = frozenset(("st", "nd", "rd", "th", "ST", "ND", "RD", "TH", "er"))
-_DASHES = frozenset("-\u2010\u2011\u2012\u2013\u2014\u2015")
-_BEHIND_DAYS = frozenset(_BETWEEN) - {",", " "} | _DASHES | {"\u00ba", "\u00b0"}
 _BEHIND_MONTH = (
     re.compile(rf"{_DAYS}(?![\d%]|[.,:/]\d|{SPACE}?[-/]\d|[^\W\d_]){_TAIL}"),
     re.compile(rf"(?P<day>\d{{1,2}}){_TH}?(?![\d%]|[.,:/]\d|[^\W\d_]){_TAIL}"),
@@ -82,7 +74,6 @@ _YEAR_FIRST = (
 _YEAR_LAST = re.compile(
     r"(?P<a>\d{1,2})(?P<mark>[/.-])(?P<b>\d{1,2})(?P=mark)(?P<year>[12]\d{3}|(?<=/)\d{2})(?![\d/-]|\.\d)"
 )
-_BEHIND_NUMERIC = frozenset("-/.\u5e74")
 _DECADE = re.compile(rf"(?:(?P<long>[12]\d\d0)|(?P<short>[1-9]0))['\u2019]?s{END}")
 _SEASON = re.compile(r"([12]\d)(\d{2})([-\u2013/])(\d{2})(?![\d:/-]|[.,]\d)")
 _ERA = re.compile(rf"{SPACE}?(?P<era>B\.?C\.?(?:E\b\.?)?|C\.?E\b\.?|A\.?D\b\.?){END}")
@@ -111,11 +102,11 @@ def date_at(text: str, at: int, low: int, order: DateOrder | None, *, end: int) 
             match = pattern.match(text, at)
             if match and (date := _named(match, before["month"], before.start())):
                 return date
-    if end - at <= 2 and _may_be_day(text, end):
+    if end - at <= 2:
         for pattern in _DAY_BEFORE:
             if (match := pattern.match(text, at)) and (date := _named(match, match["month"], at)):
                 return date
-    return _numeric(text, at, order) if text[end : end + 1] in _BEHIND_NUMERIC else None
+    return _numeric(text, at, order)
 
 
 def with_month(text: str, day: Number, low: int) -> Number | None:
@@ -180,13 +171,6 @@ def is_bare_year(text: str, number: Number) -> bool:
 def as_year(number: Number) -> Number:
     """A bare number as the year that it is."""
     return year_of(int(number.value), number.start, number.end)
-
-
-def _may_be_day(text: str, end: int) -> bool:
-    """Whether a month, or another day, can follow digits that end there."""
-    if text[end : end + 1] == " ":
-        return text[end + 1 : end + 3] in _HEADS_BEHIND or text[end + 1 : end + 2] in _DASHES
-    return text[end : end + 1] in _BEHIND_DAYS or text[end : end + 2] in _RANKS_BEHIND
 
 
 def _month_before(text: str, at: int, low: int) -> re.Match[str] | None:
