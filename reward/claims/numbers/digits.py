@@ -70,7 +70,6 @@ _THOUSAND = 3
 _MIL = re.compile(
     r"mil (?=(?:millones|milhões|dólares|reais)\b|[^\W\d_]{2,}[oa]s\b|habitantes\b)", re.IGNORECASE
 )
-_BEHIND_PLAIN = frozenset(("", *'\n%);]:"|!?'))
 _BEFORE_NO_SCALE = frozenset(("", *"\n%)(];:\"|!?.,'/+=<>&*_$"))
 
 
@@ -109,7 +108,7 @@ def fraction(numerator: int, denominator: int) -> Decimal:
     return _FRACTION_PREC.divide(Decimal(numerator), Decimal(denominator))
 
 
-def numeral_at(text: str, at: int, *, money: bool, decimal: str, end: int) -> Numeral | None:
+def numeral_at(text: str, at: int, *, money: bool, decimal: str) -> Numeral | None:
     """The number that begins at a digit, a vulgar fraction, or a point before a digit.
 
     Args:
@@ -117,16 +116,10 @@ def numeral_at(text: str, at: int, *, money: bool, decimal: str, end: int) -> Nu
         at: Where it begins.
         money: Whether a currency comes before it: then "m" is a million.
         decimal: The sign before decimals, where the digits can be read twice.
-        end: Where the digits end that begin there; `at` where none do.
 
     Returns:
         The number; None when it has more digits, or a larger power of ten, than any number that is meant.
     """
-    if end > at and _ends_plainly(text, end):
-        if end - at > MAX_DIGITS:
-            return None
-        whole = Numeral(Digits(Decimal(text[at:end]), Decimal(1)), end, is_plain=True)
-        return _with_scale(whole, text, money=money)
     if mixed := _fraction(text, at):
         return _with_scale(mixed, text, money=money)
     if ten := _TEN.match(text, at):
@@ -175,16 +168,6 @@ def _read_digits(token: str, *, decimal: str) -> Digits:
         whole, decimals = whole + decimals, ""
     digits = _SEPARATOR.sub("", whole) or "0"
     return Digits(Decimal(f"{digits}.{decimals}" if decimals else digits), Decimal((0, (1,), -len(decimals))))
-
-
-def _ends_plainly(text: str, end: int) -> bool:
-    """Whether what follows a run of digits adds no separator, fraction or power to it, at a quick look."""
-    after, second = text[end : end + 1], text[end + 1 : end + 2]
-    if after == " ":
-        return not (second.isdigit() or second in "\u00d7xX*·" or second in VULGAR)
-    if after in (".", ",", "'"):
-        return not second.isdigit()
-    return after in _BEHIND_PLAIN or (after.isalpha() and after not in "eExX")
 
 
 def _fraction(text: str, at: int) -> Numeral | None:

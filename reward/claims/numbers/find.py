@@ -186,7 +186,7 @@ def _in_digits(text: str, at: int, low: int, conventions: Conventions) -> Number
         or years_at(text, at, low)
         or time_at(text, at)
         or code_at(text, at, low)
-        or number_at(text, at, low, conventions.decimal, end=end)
+        or number_at(text, at, low, conventions.decimal)
     )
 
 

@@ -63,8 +63,8 @@ _TWO_UNITS = (
 )
 
 
-def number_at(text: str, at: int, low: int, decimal: str, *, end: int) -> Number | None:
-    """The number whose digits begin at `at` and end at `end`; what comes before `low` belongs to another.
+def number_at(text: str, at: int, low: int, decimal: str) -> Number | None:
+    """The number whose digits begin at `at`; what comes before `low` belongs to another.
 
     `decimal` is the sign before decimals, where the digits can be read twice.
     """
@@ -73,11 +73,11 @@ def number_at(text: str, at: int, low: int, decimal: str, *, end: int) -> Number
     if at > low and text[at - 1] == "." and text[at].isascii():
         before = text[max(0, at - 2) : at - 1]
         if not (before.isalnum() or before in ("_", ".")):  # ".5"
-            at = end = at - 1
+            at -= 1
     start, code, negative = _currency_before(text, at, low) or (at, "", False)
     if sign := sign_before(text, start, low):
         start, negative = sign[0], negative or sign[1]
-    numeral = numeral_at(text, at, money=bool(code), decimal=decimal, end=end)
+    numeral = numeral_at(text, at, money=bool(code), decimal=decimal)
     if numeral is None:  # too long for a number
         token = _TOKEN.match(text, at)
         assert token is not None, f"no digit at {at}"
