@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import threading
 from datetime import timedelta
@@ -27,7 +28,7 @@ from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
 from pipeline.lineage.publish import LINEAGE
 from pipeline.redaction import redact
-from reward.offline.files import file_sha256, weights_sha256
+from reward.offline.files import file_sha256, held, weights_sha256
 from tests.march_cli import march, refused
 
 ALL_AGES = timedelta(0)
@@ -480,3 +481,39 @@ def test_a_wrong_name_of_a_pointer_is_said_before_anything_is_sent(
     put = ["artifacts", "put", str(model), "--store", store.backend.address]
     assert "'bad name' is no name" in refused(capsys, *put, "--pointer", "bad name")
     assert not list(store.backend.entries(""))
+
+
+def test_a_damaged_manifest_is_listed_and_published_again(
+    store: ArtifactStore, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    digest = store.publish(model, kind="model").digest
+    (Path(store.backend.address) / manifest_key(digest)).write_text("{}")
+    assert march("artifacts", "ls", "--store", store.backend.address) == 0
+    assert re.search(rf"{digest[:12]} +damaged ", capsys.readouterr().out)
+    assert store.publish(model, kind="model").digest == digest
+    assert not list(find_damage(store, [digest], read=True))
+
+
+def test_two_that_fetch_into_one_folder_do_so_one_after_the_other(
+    store: ArtifactStore, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    digest, out = store.publish(model, kind="model").digest, tmp_path / "out"
+    get = ["artifacts", "get", digest, str(out), "--store", store.backend.address]
+    out.mkdir()
+    with held(out):
+        assert "out: another command writes there" in refused(capsys, *get)
+    assert march(*get) == 0
+
+
+def test_a_name_below_another_name_is_refused_in_a_folder(store: ArtifactStore) -> None:
+    digest = store.publish(kind="note").digest
+    store.move("models", digest, expected=None)
+    with pytest.raises(ValueError, match="pointers/models/prod: in a folder, no name can begin with another"):
+        store.move("models/prod", digest, expected=None)
+
+
+def test_a_long_name_comes_back(store: ArtifactStore, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / ("n" * 250)).write_text("long")
+    store.get(store.publish(tmp_path / "in", kind="data").digest, tmp_path / "out")
+    assert (tmp_path / "out" / ("n" * 250)).read_text() == "long"

@@ -138,9 +138,10 @@ def test_no_rule_removes_a_current_version() -> None:
         "abort_incomplete_multipart_upload",
         "noncurrent_version_expiration",
     }
-    always, on_demand = (one["for_each"] for made in body["dynamic"] for one in own(made).values())
-    assert set(map(bare, always)) == {"leases", "probe", "pointers"}
-    assert str(on_demand).startswith("${var.removed_days == null ? [] :")
+    always, removed = (one for made in body["dynamic"] for one in own(made).values())
+    assert set(map(bare, always["for_each"])) == {"leases", "probe", "pointers"}
+    (former,) = removed["content"][0]["noncurrent_version_expiration"]
+    assert former["newer_noncurrent_versions"] == "${var.removed_days == null ? 1 : null}"
 
 
 def policy(name: str) -> Block:

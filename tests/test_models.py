@@ -19,7 +19,6 @@ from pipeline.models.cache import (
     cached,
     damaged_files,
     fetched,
-    held,
     origin_file,
     read_origin,
     require_model,
@@ -28,7 +27,7 @@ from pipeline.models.fetch import Request, fetch, name_of
 from pipeline.models.known import KNOWN
 from pipeline.settings.recipe import TINY_POLICY, load_recipe, path_of_model
 from reward.config import LocalSamplerConfig
-from reward.offline.files import file_sha256
+from reward.offline.files import file_sha256, held
 from tests.march_cli import march, refused
 from tests.small_models import TEMPLATE, small_model
 

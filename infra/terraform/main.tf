@@ -79,8 +79,10 @@ resource "aws_s3_bucket_lifecycle_configuration" "artifacts" {
     }
   }
 
+  # What is used again after half a day is written over by itself, which leaves equal former versions. The newest one
+  # stays for good unless removed_days is given: it may be what gc removed.
   dynamic "rule" {
-    for_each = var.removed_days == null ? [] : ["objects", "models", "manifests"]
+    for_each = toset(["objects", "models", "manifests"])
     content {
       id     = "removed-${rule.value}"
       status = "Enabled"
@@ -88,7 +90,8 @@ resource "aws_s3_bucket_lifecycle_configuration" "artifacts" {
         prefix = "${var.prefix}/${rule.value}/"
       }
       noncurrent_version_expiration {
-        noncurrent_days = var.removed_days
+        noncurrent_days           = coalesce(var.removed_days, 30)
+        newer_noncurrent_versions = var.removed_days == null ? 1 : null
       }
     }
   }

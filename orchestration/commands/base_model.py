@@ -82,8 +82,9 @@ def list_models() -> None:
     table = Table("name", *right, "from", "fetched", box=SIMPLE_HEAD, pad_edge=False)
     found = fetched()
     for origin in found:
-        size = sum(path.stat().st_size for path in (cache_folder() / origin.name).iterdir())
-        on_disk = f"{size / 1e6:,.0f} MB"
+        folder = cache_folder() / origin.name
+        size = sum(path.stat().st_size for path in folder.iterdir()) if folder.is_dir() else None
+        on_disk = "is gone" if size is None else f"{size / 1e6:,.0f} MB"
         table.add_row(origin.name, _size(origin), on_disk, origin.short_source, origin.fetched[:10])
     for name in sorted(KNOWN.keys() - {origin.name for origin in found}):
         table.add_row(name, "", "", KNOWN[name].about, "not fetched", style="dim")

@@ -48,7 +48,7 @@ class LocalBackend:
         try:
             with self._path(key).open("rb") as file:
                 content = file.read(MOST_BYTES + 1)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         refuse_large(key, len(content))
         return Blob(content, hashlib.sha256(content).hexdigest())
@@ -86,6 +86,10 @@ class LocalBackend:
         """A file on the same file system, which gets its key when it is whole."""
         target = self._path(key)
         staged = self._path(f"{UPLOADS}{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
+        if target.is_dir() or any(path.is_file() for path in target.parents):
+            raise ValueError(
+                f"{key}: in a folder, no name can begin with another one and '/'; choose another name"
+            )
         for path in (target, staged):
             path.parent.mkdir(parents=True, exist_ok=True)
         try:

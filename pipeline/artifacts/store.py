@@ -30,7 +30,7 @@ from pipeline.artifacts.layout import MANIFESTS, POINTERS, digest_of, is_digest,
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.manifest import File, Manifest, read_manifest
 from pipeline.artifacts.settings import StoreSettings
-from reward.offline.files import file_sha256, files_in
+from reward.offline.files import file_sha256, files_in, naming
 
 _TRIES = 3  # of a file whose content comes otherwise than it was stored
 _FRESH = timedelta(hours=12)  # what is older is touched when it is used again, so that gc leaves it
@@ -191,9 +191,10 @@ class ArtifactStore:
         if target.is_file() and target.stat().st_size == file.size and file_sha256(target) == file.sha256:
             return advance(file.size)
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f".{target.name}.{file.sha256[:12]}.part")
+        part = target.with_name(f".{file.sha256[:24]}.part")
         for _ in range(_TRIES):
-            self.backend.fetch(key, part, advance=advance)
+            with naming(target):
+                self.backend.fetch(key, part, advance=advance)
             if file_sha256(part) == file.sha256:
                 os.replace(part, target)
                 return None
@@ -205,11 +206,13 @@ class ArtifactStore:
         )
 
     def _write(self, manifest: Manifest) -> None:
-        """Writes a manifest where none is; one that is there is the same, since its name is its digest."""
+        """Writes a manifest where none is, or a damaged one; what else is there is the same by its name."""
         key = manifest_key(manifest.digest)
         refuse_large(key, len(manifest.text))
-        with suppress(MovedError):
-            self.backend.compare_and_set(key, manifest.text, tag=None)
+        there = self.backend.read(key)
+        if there is None or there.content != manifest.text:
+            with suppress(MovedError):  # by another who writes the same
+                self.backend.compare_and_set(key, manifest.text, tag=there.tag if there else None)
         self._renew(key)
         self.manifest(manifest.digest)
 

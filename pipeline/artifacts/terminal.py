@@ -5,6 +5,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.artifacts.backend import CorruptError
 from pipeline.artifacts.layout import MANIFESTS, digest_of
 from pipeline.artifacts.store import ArtifactStore
 from pipeline.artifacts.upkeep import Garbage
@@ -19,9 +20,12 @@ def print_manifests(store: ArtifactStore, console: Console) -> None:
     table = _table("digest", "kind", "files", "MB", "written", "pointers")
     for entry in sorted(store.backend.entries(MANIFESTS), key=lambda entry: entry.modified):
         digest = digest_of(entry.key)
-        manifest = store.manifest(digest)
         names = [shortened(name, most) for name, pointed in pointers.items() if pointed == digest]
-        cells = (digest[:12], manifest.kind, f"{len(manifest.files):,}", f"{manifest.size / 1e6:,.1f}")
+        try:
+            manifest = store.manifest(digest)
+            cells = (digest[:12], manifest.kind, f"{len(manifest.files):,}", f"{manifest.size / 1e6:,.1f}")
+        except CorruptError:  # `verify` says more
+            cells = (digest[:12], "damaged", "", "")
         _add(table, *cells, f"{entry.modified:%Y-%m-%d %H:%M}", ", ".join(names))
     console.print(Text(printable(store.backend.address), style="bold"), table, sep="\n")
 

@@ -9,13 +9,12 @@ CACHE is MARCH_MODELS, else $XDG_CACHE_HOME/march/models, else ~/.cache/march/mo
 reading a recipe asks here what a name means.
 """
 
-import fcntl
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -23,7 +22,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from pipeline.models.known import KNOWN
-from reward.offline.files import file_sha256, replace_file, user_cache
+from reward.offline.files import file_sha256, held, replace_file, user_cache
 from reward.types import Record
 
 ENVIRONMENT = "MARCH_MODELS"
@@ -150,17 +149,6 @@ def keep(name: str, fill: Callable[[Path], Origin]) -> Path:
         staged.rename(target)
         replace_file(origin_file(target), origin.model_dump_json(indent=2) + "\n")
     return target
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Holds a folder's lock, by which others know that its process lives; BlockingIOError: another has it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _sweep(folder: Path) -> None:

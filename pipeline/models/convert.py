@@ -78,17 +78,22 @@ def copy_folder(source: Path, folder: Path) -> None:
         raise ValueError(f"{source}: has no config.json; give the folder of a Hugging Face model")
     if not any(source.glob("*.safetensors")):
         raise ValueError(f"{source}: has no *.safetensors; save the weights so, pickles are not taken")
-    index = source / _INDEX
-    if index.is_file():
-        named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        if gone := sorted(name for name in named if not (source / name).is_file()):
-            raise ValueError(
-                f"{source}: {_INDEX} names {gone[0]}, which is not there ({len(gone)} of {len(named)} "
-                "files); fetch it again"
-            )
+    named = _shards(source)
+    if gone := sorted(name for name in named if not (source / name).is_file()):
+        raise ValueError(
+            f"{source}: {_INDEX} names {gone[0]}, which is not there ({len(gone)} of {len(named)} "
+            "files); fetch it again"
+        )
     for pattern in HUB_FILES:
         for path in source.glob(pattern):
             shutil.copyfile(path, folder / path.name)
+
+
+def _shards(folder: Path) -> set[str]:
+    """The files that the index of weights names; none where there is no index."""
+    index = folder / _INDEX
+    found = json.loads(index.read_text(encoding="utf-8"))["weight_map"] if index.is_file() else {}
+    return set(found.values())
 
 
 def settle_tokens(folder: Path, *, end: str = "", pad: str = "", needs_system: bool = True) -> str:
@@ -198,7 +203,8 @@ def count_parameters(folder: Path) -> tuple[int, str]:
     from safetensors import SafetensorError, safe_open
 
     total, dtypes = 0, set()
-    for path in sorted(folder.glob("*.safetensors")):
+    paths = [folder / name for name in sorted(_shards(folder))]  # beside them may be the same in another form
+    for path in paths or sorted(folder.glob("*.safetensors")):
         try:
             with safe_open(path, framework="pt") as opened:
                 for key in opened.keys():  # noqa: SIM118 (it is no mapping)

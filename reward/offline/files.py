@@ -25,7 +25,7 @@ def replace_file(path: Path, text: str | Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.tmp")
     try:
-        with _naming(path), temporary.open("w", encoding="utf-8", newline="") as file:
+        with naming(path), temporary.open("w", encoding="utf-8", newline="") as file:
             file.writelines([text] if isinstance(text, str) else text)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -37,7 +37,7 @@ def replace_file(path: Path, text: str | Iterable[str]) -> None:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def naming(path: Path) -> Iterator[None]:
     """Names the file in the error of a disk without room, which the system does not."""
     try:
         yield
@@ -115,7 +115,7 @@ def only_writer(path: Path, *, what: str = "audit") -> Iterator[BinaryIO]:
     """
     _demand_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _naming(path), path.open("ab") as out:
+    with naming(path), path.open("ab") as out:
         try:
             fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -126,3 +126,14 @@ def only_writer(path: Path, *, what: str = "audit") -> Iterator[BinaryIO]:
         finally:
             if path.exists() and path.stat().st_size == 0:
                 path.unlink()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Holds a folder's lock, by which others know that its process lives; BlockingIOError: another has it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
