@@ -28,7 +28,7 @@ from pipeline.artifacts.store import ArtifactStore, open_store
 from pipeline.artifacts.upkeep import find_damage, find_garbage, remove
 from pipeline.lineage.publish import LINEAGE
 from pipeline.redaction import redact
-from reward.offline.files import file_sha256, held, weights_sha256
+from reward.offline.files import file_sha256, only_writer, weights_sha256
 from tests.march_cli import march, refused
 
 ALL_AGES = timedelta(0)
@@ -499,10 +499,9 @@ def test_two_that_fetch_into_one_folder_do_so_one_after_the_other(
 ) -> None:
     digest, out = store.publish(model, kind="model").digest, tmp_path / "out"
     get = ["artifacts", "get", digest, str(out), "--store", store.backend.address]
-    out.mkdir()
-    with held(out):
-        assert "out: another command writes there" in refused(capsys, *get)
-    assert march(*get) == 0
+    with only_writer(out / ".lock"):
+        assert "out/.lock: another command writes it; wait for it" in refused(capsys, *get)
+    assert march(*get) == 0 and not (out / ".lock").exists()
 
 
 def test_a_name_below_another_name_is_refused_in_a_folder(store: ArtifactStore) -> None:

@@ -27,7 +27,7 @@ from pipeline.models.fetch import Request, fetch, name_of
 from pipeline.models.known import KNOWN
 from pipeline.settings.recipe import TINY_POLICY, load_recipe, path_of_model
 from reward.config import LocalSamplerConfig
-from reward.offline.files import file_sha256, held
+from reward.offline.files import file_sha256, only_writer
 from tests.march_cli import march, refused
 from tests.small_models import TEMPLATE, small_model
 
@@ -357,6 +357,6 @@ def test_what_a_killed_fetch_left_is_removed_by_the_next(tmp_path: Path) -> None
     for folder in (left, running):
         folder.mkdir(parents=True)
         (folder / "model.safetensors").write_text("much")
-    with held(running):
+    with only_writer(running / ".lock"):
         fetch(Request("mine", given=str(small_model(tmp_path / "source"))))
     assert not left.exists() and running.exists()

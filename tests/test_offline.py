@@ -7,6 +7,7 @@ import random
 import re
 import resource
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -310,6 +311,19 @@ def test_a_full_disk_leaves_no_temporary_file(tmp_path: Path) -> None:
     with no_file_over(job.output.stat().st_size - 100), pytest.raises(OSError, match="File too large"):
         run(job, ShopSampler())
     assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_two_that_write_one_file_leave_one_of_both(tmp_path: Path) -> None:
+    file, texts = tmp_path / "page.html", ["a" * 200_000, "b" * 300_000]
+
+    def write(text: str) -> None:
+        for _ in range(40):
+            replace_file(file, text)
+            assert file.read_text() in texts
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, texts))
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_model_that_is_not_there_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:

@@ -93,15 +93,12 @@ def get(
 ) -> None:
     """Bring files to this machine, verified. Killed, the same command goes on."""
     from pipeline.artifacts.address import named_artifact
-    from reward.offline.files import held
+    from reward.offline.files import only_writer
 
     found = named_artifact(ref, partial(open_named, store))
-    out.mkdir(parents=True, exist_ok=True)
-    try:
-        with held(out), byte_progress("fetching", found.manifest().size) as bar:
-            manifest = found.store.get(found.digest, out, advance=bar.advance)
-    except BlockingIOError as error:
-        raise ValueError(f"{out}: another command writes there; wait, or name another folder") from error
+    alone = only_writer(out / ".lock", what="command")
+    with alone, byte_progress("fetching", found.manifest().size) as bar:
+        manifest = found.store.get(found.digest, out, advance=bar.advance)
     print(f"{out}: {len(manifest.files):,} files, {manifest.size / 1e6:,.1f} MB, verified")
 
 

@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -22,7 +22,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from pipeline.models.known import KNOWN
-from reward.offline.files import file_sha256, held, replace_file, user_cache
+from reward.offline.files import file_sha256, only_writer, replace_file, user_cache
 from reward.types import Record
 
 ENVIRONMENT = "MARCH_MODELS"
@@ -137,7 +137,7 @@ def keep(name: str, fill: Callable[[Path], Origin]) -> Path:
     target = cache_folder() / check_name(name)
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target.parent)
-    with tempfile.TemporaryDirectory(prefix=_STAGED, dir=target.parent) as parent, held(Path(parent)):
+    with tempfile.TemporaryDirectory(prefix=_STAGED, dir=target.parent) as parent, _in_use(Path(parent)):
         staged = Path(parent, "new")
         staged.mkdir()
         origin = fill(staged)
@@ -151,10 +151,15 @@ def keep(name: str, fill: Callable[[Path], Origin]) -> Path:
     return target
 
 
+def _in_use(folder: Path) -> AbstractContextManager[object]:
+    """Holds a lock in a folder, by which others know that its process lives; ValueError: another has it."""
+    return only_writer(folder / ".lock", what="fetch")
+
+
 def _sweep(folder: Path) -> None:
     """Removes what fetches left that were killed: gigabytes each."""
     for left in folder.glob(f"{_STAGED}*"):
-        with suppress(FileNotFoundError, BlockingIOError), held(left):
+        with suppress(FileNotFoundError, ValueError), _in_use(left):
             shutil.rmtree(left, ignore_errors=True)
 
 

@@ -5,6 +5,7 @@ import fcntl
 import filecmp
 import hashlib
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -23,7 +24,7 @@ def replace_file(path: Path, text: str | Iterable[str]) -> None:
     """
     _demand_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.tmp")
+    temporary = path.with_name(f"{path.name}.{threading.get_native_id()}.tmp")  # of this writer alone
     try:
         with naming(path), temporary.open("w", encoding="utf-8", newline="") as file:
             file.writelines([text] if isinstance(text, str) else text)
@@ -126,14 +127,3 @@ def only_writer(path: Path, *, what: str = "audit") -> Iterator[BinaryIO]:
         finally:
             if path.exists() and path.stat().st_size == 0:
                 path.unlink()
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Holds a folder's lock, by which others know that its process lives; BlockingIOError: another has it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
