@@ -324,9 +324,10 @@ def test_names_in_a_store_command_neither_the_terminal_nor_its_markup(
 
 
 def test_gc_without_a_registry_removes_only_when_told_that_there_is_none(
-    store: ArtifactStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: ArtifactStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.chdir(tmp_path)  # where no retraining has left a registry
     digest = store.publish(kind="x").digest
     command = ["artifacts", "gc", "--grace-hours", "0", "--store", store.backend.address]
     assert "no registry is set" in refused(capsys, *command, "--delete")

@@ -391,6 +391,7 @@ def test_the_command_says_what_would_go_and_removes_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.chdir(tmp_path)  # where no retraining has left a registry
     tested = loop(tmp_path)
     for _ in range(3):
         tested.retrain(Ending.REFUSED)
