@@ -79,6 +79,7 @@ def test_a_record_that_is_too_long_for_a_tag_is_kept_in_parts(tmp_path: Path) ->
     found = retrain(rig(tmp_path).place).model_copy(update={"seen": long, "is_closed": True})
     tags = _tags(found)
     assert max(map(len, tags.values())) < 8_000 and "march.retrain.seen.1" in tags
+    assert tags["march.retrain.version"] == found.version
     run = SimpleNamespace(
         info=SimpleNamespace(run_id=found.run_id, status="FINISHED"), data=SimpleNamespace(tags=tags)
     )

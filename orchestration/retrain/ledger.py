@@ -153,13 +153,14 @@ def now_ms() -> int:
 
 
 def _tags(retraining: Retraining) -> dict[str, str]:
-    """All of a retraining, in parts that MLflow has room for; the first four are for people's searches."""
+    """All of a retraining, in parts that MLflow has room for; the first five are for people's searches."""
     rest = retraining.model_dump(mode="json", exclude={"stages", "run_id", "is_closed", "seen"})
     found = {
         "id": retraining.id,
         "job": retraining.job,
         "state": retraining.state.value,
         "outcome": retraining.outcome or "",
+        "version": retraining.version or "",
         "record": json.dumps(rest),
         "seen": retraining.seen.model_dump_json() if retraining.seen else "null",
         **{f"stage.{one.stage}": one.model_dump_json() for one in retraining.stages},
