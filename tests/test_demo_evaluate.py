@@ -188,3 +188,31 @@ def test_a_missing_model_is_one_line(
     printed = capsys.readouterr().err.strip().splitlines()
     assert len(printed) == 1 and "not a folder" in printed[0]
     assert not (tmp_path / "out.json").exists()
+
+
+def test_a_thought_before_an_answer_or_a_vote_is_none_of_it(scripted: Any) -> None:
+    policy = scripted_policy()
+
+    def thinking(messages: Sequence[Message], n: int) -> list[str]:
+        thought = "<think>Perhaps 7. 1. Evidence: x [Answer: 7]</think>\n"
+        return [thought + text for text in policy(messages, n)]
+
+    recipe = load_recipe("tiny", ["audit.verbatim_evidence=false", "audit.thinking=true"])
+    setup = setup_for(recipe, "scripted", num_rows=NUM_WORLDS, seed=SEED)
+    found = asyncio.run(evaluate_with(scripted(thinking), setup))
+    assert found["solver_right"].value == found["checker_accuracy"].value == found["supported"].value == 1
+    example = found.examples[0]
+    for value in example.values:
+        assert example.response[value.start : value.end] in example.response.partition("</think>")[2]
+
+
+def test_what_a_lookup_refutes_and_nobody_asked_about_is_not_covered(scripted: Any) -> None:
+    def first_alone(text: str) -> str:
+        return write_claims([(fact, fact.value) for fact in read_facts(text)][:1])
+
+    recipe = load_recipe("tiny", ["audit.verbatim_evidence=false", "audit.refute_by_lookup=[number]"])
+    setup = setup_for(recipe, "scripted", num_rows=NUM_WORLDS, seed=SEED)
+    policy = scripted_policy(solver=1000, proposer=first_alone)
+    found = asyncio.run(evaluate_with(scripted(policy), setup))
+    assert found["mentions_per_answer"].value > found["claims_per_answer"].value == 1
+    assert found["proposer_covers"].value < 1

@@ -106,6 +106,12 @@ def test_a_look_of_which_too_much_is_unscored_has_no_score() -> None:
         ("Annabel Berg led them.", "Anna Berg", False),
         ("Yes, they came.", "yes", True),
         ("Yesterday.", "yes", False),
+        ("No, according to the documents they did not come.", "no", True),
+        ("No mention of it is made in the documents.", "no", False),
+        ("It was not led by Anna Berg.", "Anna Berg", False),
+        ("The leader isn't Anna Berg.", "Anna Berg", False),
+        ("It was led not only by Anna Berg.", "Anna Berg", True),
+        ("They did not come by boat, but Anna Berg led them.", "Anna Berg", True),
     ],
 )
 def test_an_answer_is_right_that_states_an_accepted_one(answer: str, accepted: str, right: bool) -> None:
@@ -198,6 +204,10 @@ def test_no_held_out_row_is_trained_on(world: str, tmp_path: Path) -> None:
     refuse_trained(kept, tmp_path / "data" / ROWS_FILE)
     with pytest.raises(ValueError, match=r"held_out: 1 rows are among those that are trained on"):
         refuse_trained([*kept, trained[3]], tmp_path / "data" / ROWS_FILE)
+    documents = [one.model_copy(update={"text": f" {one.text}\n"}) for one in trained[3].documents]
+    again = trained[3].model_copy(update={"documents": documents, "query": trained[3].query.rstrip("?.")})
+    with pytest.raises(ValueError, match="held_out: 1 rows are among those"):
+        refuse_trained([again], tmp_path / "data" / ROWS_FILE)
 
 
 def test_a_file_of_rows_gives_answers_that_no_prompt_shows(tmp_path: Path) -> None:

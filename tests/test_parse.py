@@ -278,3 +278,32 @@ def test_row_07_parsing_a_megabyte_takes_linear_time(piece: str) -> None:
     parse_claims(text, max_claims=64, kinds=kinds())
     quoted_questions(text)
     assert time.process_time() - start < 5.0  # a quadratic pattern takes minutes
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('1. Evidence: "x" [Answer: 84] 2. Evidence: "y" [Answer: 12]', ["84", "12"]),
+        ('1. Evidence: "the [1] 2. deck" [Answer: 84]\n2. Evidence: "y" [Answer: 12]', ["84", "12"]),
+        ('1. Evidence: "x" [Answer: 84] **2.** Evidence: "y" [Answer: 12]', ["84", "12"]),
+        ('1. Evidence: "x" [Answer: 84]\n(2) Evidence: "y" [Answer: 12]', ["-", "-"]),
+        ('1. Evidence: "x" [Answer: 84]\n2: Evidence: "y" [Answer: 12]', ["-", "-"]),
+        ('1. Evidence: "x" [Answer: 84]\nEvidence: "y" [Answer: 12]', ["-", "-"]),
+        (
+            "1. Evidence: x [Answer: **Cannot answer**]\n2. Evidence: y [Answer: \u201c12\u201d]",
+            ["cannot", "12"],
+        ),
+        ("1. Evidence: x [Answer : 84]\n2. Evidence: y [Answer: Cannot be answered.]", ["84", "cannot"]),
+    ],
+)
+def test_no_answer_goes_to_another_question(text: str, expected: list[str]) -> None:
+    found = parse_answers(text, 2)
+    assert ["-" if one is None else one.value or "cannot" for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    "line", ["- **Question:** How many came? [Answer: 50]", '- Question: How many came? **[Answer: "50"]**']
+)
+def test_a_question_in_bold_is_one(line: str) -> None:
+    (claim,) = parse_claims(line, max_claims=4, kinds=kinds()).claims
+    assert (claim.question, claim.answer) == ("How many came?", "50")

@@ -109,3 +109,23 @@ def test_vllms_grammar_engine_compiles_them() -> None:
     ):
         matcher = xgrammar.GrammarMatcher(compiler.compile_regex(pattern))
         assert matcher.accept_string(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "50 Cent",
+        "eBay",
+        "\u1e28oseyn\u0101b\u0101d",
+        "\u0391\u03b8\u03ae\u03bd\u03b1",
+        "\u041c\u043e\u0441\u043a\u0432\u0430",
+        "\u5317\u4eac",
+    ],
+)
+def test_names_of_any_script_may_be_written(name: str) -> None:
+    every = ("number", "name", "date")
+    assert re.fullmatch(checker_pattern(1, every), f"1. Evidence: it says so [Answer: {name}]")
+    line = f"- Question: Who was it? [Answer: {name}]"
+    assert re.fullmatch(proposer_pattern(1, every), line)
+    (claim,) = parse_claims(line, max_claims=1, kinds=kinds(*every)).claims
+    assert claim.answer == name

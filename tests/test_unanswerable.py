@@ -11,6 +11,7 @@ from pipeline.settings.worlds import WikiSettings
 from pipeline.worlds.wiki.world import WikiWorld
 from reward.auditor import audit
 from reward.config import AuditConfig
+from reward.judging.unjudged import abstains
 from reward.roles.prompts import load_prompts
 from reward.samplers import SamplerError
 from reward.types import AuditResult, Outcome, RagQuery, Role
@@ -109,3 +110,18 @@ def test_what_measures_a_model_does_not_use_it() -> None:
     recipe = load_recipe("smollm2")
     assert recipe.audit.refute_unanswerable
     assert not setup_for(recipe, "any").audit.refute_unanswerable
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("The documents say nothing about it.", True),
+        ("None of the documents answers this.", True),
+        ("It is not known.", True),
+        ("Unknown.", True),
+        ("It is not known as a town but as a city.", False),
+        ("None of them came.", False),
+    ],
+)
+def test_ordinary_abstentions_are_seen(text: str, is_one: bool) -> None:
+    assert abstains(text) is is_one

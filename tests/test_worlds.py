@@ -19,7 +19,7 @@ from pipeline.worlds.wiki.paragraphs import SHIPPED, shipped, tidy
 from pipeline.worlds.wiki.relations import RELATIONS, statement_of
 from pipeline.worlds.wiki.world import WikiWorld, count_rows
 from pipeline.worlds.world import SPLITS, Asked, WorldRow
-from reward.types import Claim, ClaimState, ClaimVerdict, Document, Outcome, RagQuery, Verdict
+from reward.types import Answer, Claim, ClaimState, ClaimVerdict, Document, Outcome, RagQuery, Verdict
 from tests.march_cli import march, refused
 
 WORLD = WikiWorld()
@@ -312,3 +312,17 @@ def test_a_training_on_the_world_reads_rows_that_no_warm_up_shows(tmp_path: Path
     shown = {row.query.query for row in WORLD.part("warmup")}
     lines = [json.loads(line) for line in (tmp_path / ROWS_FILE).read_text().splitlines()]
     assert not shown & {json.loads(line["label"])["query"] for line in lines}
+
+
+@pytest.mark.parametrize("votes", [("3 May 1801",) * 3, ("3 May 1801", "4 May 1802", None)])
+def test_voters_that_all_err_are_not_right_because_a_lookup_overrules_them(
+    votes: tuple[str | None, ...],
+) -> None:
+    row = next(row for row in WORLD.rows("held_out") if not row.is_answerable and row.asked[0].kind == "date")
+    claim = Claim(index=1, kind="date", question=row.asked[0].question, answer="3 May 1801")
+    answers = tuple(Answer(value=one, evidence="") for one in votes)
+    state = ClaimState.NOT_IN_DOCUMENTS if None not in votes else ClaimState.NO_CONSENSUS
+    found = ClaimVerdict(claim=claim, state=state, consensus=None, votes=answers)
+    verdict = Verdict(id=row.query.id, outcome=Outcome.REFUTED, reward=-1.0, claims=(found,))
+    truth = oracle_for("wiki", WikiSettings())(row.query, "It was on 3 May 1801.", verdict)
+    assert truth is not None and (truth.num_consensus, truth.num_consensus_right) == (1, 0)

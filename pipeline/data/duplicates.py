@@ -63,7 +63,7 @@ class Match(Record):
     num_documents: int | None = Field(default=None, description="Documents of the row that matched.")
 
 
-def _words_of(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     word = _ASCII_WORD if text.isascii() else _WORD
     return word.findall(unicodedata.normalize("NFKC", text).casefold())
 
@@ -77,8 +77,8 @@ def fingerprint(query: RagQuery) -> tuple[tuple[bytes, ...], tuple[RMinHash, ...
     """
     from rensa import RMinHash
 
-    question = _words_of(query.query)
-    documents = [_words_of(document.text) for document in query.documents]
+    question = words_of(query.query)
+    documents = [words_of(document.text) for document in query.documents]
     keys = (digest(words) if len(words) >= MIN_DOCUMENT_WORDS else b"" for words in documents)
     pieces = [_pieces(" ".join(question), _CHARS_A_PIECE, "")]
     pieces += [_pieces(words, _WORDS_A_PIECE, " ") for words in documents]

@@ -46,6 +46,7 @@ from pipeline.worlds.world import Judgement, WorldRow
 from reward.auditor import audit
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.offline.files import replace_file
+from reward.roles.asking import answer_start
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Sampler, SamplerError
 from reward.samplers.make import make_sampler
@@ -115,7 +116,16 @@ def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
 
 
 def _truth(row: WorldRow, response: str, setup: EvaluationSetup) -> Judgement:
-    return judge_tiny(row.query, response) if setup.world == "tiny" else judge_wiki(row, response)
+    """What is true of the answer; a thought before it is none."""
+    start = answer_start(response, setup.audit)
+    answer = response[start:]
+    truth = judge_tiny(row.query, answer) if setup.world == "tiny" else judge_wiki(row, answer)
+    moved = {name: (getattr(one, name) + start for one in truth.values) for name in ("start", "end")}
+    values = tuple(
+        one.model_copy(update={"start": first, "end": end})
+        for one, first, end in zip(truth.values, *moved.values(), strict=True)
+    )
+    return truth.model_copy(update={"values": values})
 
 
 async def _judge(
@@ -130,7 +140,9 @@ async def _judge(
     verdict, truth = result.verdict, _truth(row, response, setup)
     others = (_truth(row, sample.text, setup).faithful for sample in solved.samples[1:])
     errors = judge_against(truth, verdict)
-    covered = bool(verdict.voted_claims) and not verdict.uncovered
+    # What a lookup refutes and nobody asked about is in no list of what is uncovered.
+    is_asked = all(claim in verdict.voted_claims for claim in verdict.claims)
+    covered = bool(verdict.voted_claims) and not verdict.uncovered and is_asked
     answer = JudgedAnswer(
         query_id=row.query.id,
         response=response,
@@ -141,7 +153,7 @@ async def _judge(
         num_faithful=truth.faithful + sum(others),
         false_accept=errors.false_accept,
         false_reject=errors.false_reject,
-        coverage=truth.coverage,
+        coverage=truth.coverage if truth.answerable else None,
         truncated=solved.samples[0].finish_reason == "length",
         num_mentions=verdict.num_mentions,
         num_claims=len(verdict.voted_claims),

@@ -72,7 +72,9 @@ class JudgedAnswer(Record):
     num_faithful: int = Field(description="Of all tries.")
     false_accept: bool
     false_reject: bool
-    coverage: float = Field(description="Share of the asked facts that the answer states rightly.")
+    coverage: float | None = Field(
+        description="Share of the asked facts that it states rightly; None where no document says one."
+    )
     truncated: bool = Field(description="The Solver was cut at its token limit.")
     num_mentions: int
     num_claims: int

@@ -179,11 +179,12 @@ def _log_to_mlflow(run_dir: Path, before: Evaluation, after: Evaluation, summary
 def _show_finished(console: Console, run_dir: Path, asked: tuple[object, ...]) -> None:
     """Shows the demo of what is asked: seed, steps, recipe, rows and settings."""
     summary = Summary.model_validate_json((run_dir / SUMMARY_FILE).read_text())
-    found = (summary.seed, summary.steps, summary.recipe, summary.rows_held_out, summary.overrides)
+    planned = RunState.model_validate_json((run_dir / RUN_FILE).read_text()).recipe.data.max_steps
+    found = (summary.seed, planned, summary.recipe, summary.rows_held_out, summary.overrides)
     if found != asked:
         settings = f", with {' '.join(summary.overrides)}" if summary.overrides else ""
         raise ValueError(
-            f"run_dir: {run_dir} holds a finished demo of seed {summary.seed} and {summary.steps} steps of "
+            f"run_dir: {run_dir} holds a finished demo of seed {summary.seed} and {planned} steps of "
             f"{summary.recipe}{settings}, measured on {summary.rows_held_out} rows; use another --run-dir"
         )
     print_report(console, run_dir, summary)

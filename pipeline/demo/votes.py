@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pipeline.worlds.world import Asked, WorldRow
 from reward.config import AuditConfig
 from reward.judging.vote import vote
+from reward.roles.asking import answer_of
 from reward.roles.formats import parse_answers
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler
@@ -35,7 +36,7 @@ async def ask_checker(
     messages = prompts.checker(row.query.documents, questions, kinds=config.kinds)
     group = await sampler.sample(messages, n=num_votes, settings=config.checker)
     read = [
-        parse_answers(sample.text, len(questions), complete=sample.finish_reason == "stop")
+        parse_answers(answer_of(sample.text, config), len(questions), complete=sample.finish_reason == "stop")
         for sample in group.samples
     ]
     needed = min(config.num_valid_voters_needed, num_votes)

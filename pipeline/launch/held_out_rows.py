@@ -1,10 +1,10 @@
 """The held-out rows of a run: made when it starts, and held against the rows that it trains on."""
 
-import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from pipeline.data.duplicates import digest, words_of
 from pipeline.data.plain import PlainRow
 from pipeline.data.prepare import ROWS_FILE
 from pipeline.data.rows import parse_row
@@ -14,7 +14,7 @@ from pipeline.training.held_out import HELD_OUT_FOLDER, write_answers
 from reward.types import RagQuery
 
 _SEED = 25  # of the tiny world's draw: another one than measurements before and after a training have
-Key = tuple[str, bytes]  # a question, and the digest of one of its documents
+Key = tuple[bytes, bytes]  # digests of a question and of one of its documents
 
 
 def held_out_file(recipe: Recipe, folder: Path) -> Path | None:
@@ -64,5 +64,6 @@ def _rows_of(recipe: Recipe) -> tuple[list[RagQuery], dict[str, tuple[str, ...]]
 
 
 def _keys(query: RagQuery) -> set[Key]:
-    asked = " ".join(query.query.casefold().split())
-    return {(asked, hashlib.sha256(document.text.encode()).digest()) for document in query.documents}
+    """Questions and documents by their words: one that is written otherwise is the same."""
+    asked = digest(words_of(query.query))
+    return {(asked, digest(words_of(document.text))) for document in query.documents}

@@ -11,7 +11,8 @@ from functools import partial
 from pipeline.record.rollout_record import OracleJudgement
 from pipeline.settings.worlds import WikiSettings
 from pipeline.worlds.world import Judgement
-from reward.types import ClaimState, Outcome, RagQuery, Verdict
+from reward.judging.vote import vote
+from reward.types import ClaimState, ClaimVerdict, Outcome, RagQuery, Verdict
 
 Oracle = Callable[[RagQuery, str, Verdict], OracleJudgement | None]
 IsRight = Callable[[str, str | None], bool | None]  # of a question and its consensus; None: nobody knows
@@ -60,7 +61,7 @@ def judge_against(
 ) -> OracleJudgement:
     """What a world knows of an answer beside its verdict."""
     claims = (claim for claim in verdict.voted_claims if claim.state is not ClaimState.FAILED)
-    found = [is_right(claim.claim.question, claim.consensus) for claim in claims]
+    found = [_is_consensus_right(claim, is_right) for claim in claims]
     decided = [right for right in found if right is not None]
     return OracleJudgement(
         faithful=truth.faithful,
@@ -72,6 +73,15 @@ def judge_against(
         num_consensus=len(decided),
         num_consensus_right=sum(decided),
     )
+
+
+def _is_consensus_right(claim: ClaimVerdict, is_right: IsRight) -> bool | None:
+    """Whether most voters answer rightly, whatever a lookup says; without a majority they do not."""
+    own = vote(claim.claim, claim.votes, num_valid_needed=1) if claim.votes else claim
+    if own.state is ClaimState.FAILED:
+        return None
+    right = is_right(claim.claim.question, own.consensus)
+    return right if right is None else right and own.state is not ClaimState.NO_CONSENSUS
 
 
 def _is_refused(verdict: Verdict) -> bool:

@@ -25,6 +25,7 @@ from pipeline.training.oracle import oracle_for
 from pipeline.training.trainer_settings import TrainerSettings
 from reward import telemetry
 from reward.judging.vote import Reason
+from reward.roles.asking import answer_of
 from reward.serving.client import RewardClient, RewardServerError, UntrustedAnswer
 from reward.types import AuditResult, Outcome, RagQuery, Role, Trajectory, Verdict
 
@@ -134,7 +135,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is unt
             num_checker_turns=sum(t.role is Role.CHECKER for t in result.trajectories),
             weights_versions=_versions_by_role(solver_versions, result.trajectories),
             turn_tokens=_turn_tokens(result.trajectories),
-            oracle=self.judge(query, response, result.verdict),
+            oracle=self.judge(query, answer_of(response, self.recipe.audit), result.verdict),
             audit_s=time.perf_counter() - start,
         )
 

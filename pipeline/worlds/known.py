@@ -36,7 +36,7 @@ def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | No
     values = targets_of(answer, kinds)
     if query.unanswerable:
         return abstains(answer) and says_nothing(query, answer, values)
-    if abstains(answer) and says_nothing(query, answer, values):
+    if abstains(answer) and says_nothing(query, answer, values) and not _opens(answer, accepted):
         return False  # "there is no mention of it" says no "no"
     given = targets_of(query.query, kinds)
     return any(_states(answer, values, one, targets_of(one, kinds), given) for one in accepted)
@@ -45,7 +45,8 @@ def is_right(query: RagQuery, answer: str, accepted: Sequence[str]) -> bool | No
 def _states(
     answer: str, values: Sequence[Target], accepted: str, wanted: Sequence[Target], given: Sequence[Target]
 ) -> bool:
-    if re.search(rf"\b(?:not|never) (?:by )?{_words(accepted)}", answer, re.IGNORECASE):
+    denied = r"(?:\b(?:not|never)|n['\u2019]t) (?!only\b)(?:(?!\bbut\b)[^.;,!?]){0,40}?"
+    if not _is_choice(accepted) and re.search(rf"{denied}\b{_words(accepted)}", answer, re.IGNORECASE):
         return False
     if all(one.kind.name == "name" for one in wanted) and _has_words(answer, accepted):
         return True
@@ -70,9 +71,20 @@ def _says(value: Target, wanted: Target) -> bool:
 
 def _has_words(answer: str, accepted: str) -> bool:
     """Whether an answer says the words; a yes or no comes first."""
-    is_choice = accepted.strip().casefold().rstrip(".") in ("yes", "no")
-    before = r"(?:\A\W*|\banswer\W+(?:is\W+)?)" if is_choice else r"(?<!\w)"
+    before = r"(?:\A\W*|\banswer\W+(?:is\W+)?)" if _is_choice(accepted) else r"(?<!\w)"
     return re.search(f"{before}{_words(accepted)}", answer, re.IGNORECASE) is not None
+
+
+def _is_choice(accepted: str) -> bool:
+    return accepted.strip().casefold().rstrip(".") in ("yes", "no")
+
+
+def _opens(answer: str, accepted: Sequence[str]) -> bool:
+    """Whether an answer begins with an accepted yes or no as a clause of its own: "No, they are not."."""
+    return any(
+        _is_choice(one) and re.match(rf"\W*{_words(one)}\s*(?:[,.;:!]|\Z)", answer, re.IGNORECASE)
+        for one in accepted
+    )
 
 
 def _words(accepted: str) -> str:

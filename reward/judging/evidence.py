@@ -14,7 +14,13 @@ from reward.claims.kind import ClaimKind
 from reward.claims.text import is_whole
 from reward.types import Answer, Document, DocumentSpan
 
-_QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d')
+_QUOTED = re.compile(
+    r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u201e([^\u201c\u201d\u201e]+)[\u201c\u201d]'
+    r"|\u00ab([^\u00ab\u00bb]+)\u00bb|\u300c([^\u300c\u300d]+)\u300d|`([^`]+)`"
+)
+# What a voter writes around the document's words.
+_MARKS = " \t\n*_`'\"\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d\u2013\u2014\u2192->"
+_ENDS = ".,;:\u2026"
 _MOST_QUOTES = 4  # in the evidence of one answer
 _MOST_PLACES = 64  # of one quotation in one document
 
@@ -24,8 +30,9 @@ def place_evidence(
 ) -> Answer:
     """The answer with the place of its evidence; "cannot answer" if evidence is required and is nowhere.
 
-    The evidence is each part of what the voter gave in double quotes (the first four, and all from the first
-    quote to the last, since a quotation may hold quotes of its own); without quotes, the whole of it. A place
+    The evidence is each part of what the voter gave in quotation marks (the first four, and all from the
+    first quote to the last, since a quotation may hold quotes of its own); without any, the whole of it. It
+    may be between other marks and end with a stop that the document does not have there. A place
     where the document itself says what the voter answered is preferred to the first one, and is the only one
     that counts when evidence is required. That an answer without it counts against the claim, and not as an
     unreadable vote, matters in training: an unreadable vote leaves the answer unscored, and a Checker that
@@ -65,7 +72,8 @@ def _places_of(quote: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _quotations(evidence: str) -> list[str]:
-    quotes = [first or second for first, second in _QUOTED.findall(evidence)][:_MOST_QUOTES]
+    quotes = ["".join(groups) for groups in _QUOTED.findall(evidence)][:_MOST_QUOTES]
     outer = evidence[evidence.find('"') + 1 : evidence.rfind('"')]
-    candidates = [*quotes, outer] if len(quotes) > 1 else quotes
-    return [quote for quote in candidates or [evidence] if quote.strip()]
+    candidates = [*quotes, outer] if len(quotes) > 1 else quotes or [evidence]
+    bare = [candidate.strip(_MARKS).rstrip(_ENDS).strip(_MARKS) for candidate in candidates]
+    return [quote for quote in dict.fromkeys((*candidates, *bare)) if quote.strip()]

@@ -27,6 +27,8 @@ _NOT = r"(?:(?:do|does|did|is|are|was|were)(?: not|n['\u2019]t)|fails? to|cannot
 _ABLE = r"(?:(?:can|could)(?: ?not|['\u2019]?t|n['\u2019]t)|unable to)"
 _ABSTENTION = re.compile(
     rf"\b{_SOURCES}\b[^.!?\n]{{0,80}}\b{_NOT}\b"
+    rf"|\b{_SOURCES}\b[^.!?\n]{{0,40}} nothing\b|\bnone of (?:the|these|my) (?:\w+ )?{_SOURCES}\b"
+    r"|\b(?:it|this|that) is (?:not known|unknown)\W*\Z|\A\W*unknown\W*\Z"
     rf"|\b(?:not|never|nowhere) (?:\w+ ){{0,3}}(?:in|by|from) (?:the|these|any|my|its) (?:\w+ )?{_SOURCES}\b"
     rf"|\b{_ABLE} (?:be )?(?:\w+ )?(?:answer|determin|say|tell|find|infer)"
     r"|\bno (?:\w+ ){0,2}(?:information|mention|answer|data|evidence)\b"

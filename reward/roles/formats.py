@@ -6,7 +6,8 @@ Formats are the paper's (Appendix A): `- Question: xxx [Answer: n]` and `1. Evid
 
 Model output is untrusted. Everything is anchored to lines and bound to its own item; what does not fit is
 counted or left missing, never repaired: an answer belongs to the question whose number it carries, a missing
-number is a missing answer, the last tag of an item wins, and an item without a tag takes none from the next.
+number is a missing answer, the last tag of an item wins, an item without a tag takes none from the next, and
+one with another "Evidence:" behind its tag has no answer: it holds an item whose number was not read.
 Time is linear in the text.
 
 Whatever matches a grammar is read completely; the one thing that no regular expression can keep out is a
@@ -23,13 +24,21 @@ from functools import cache
 from reward.claims.kind import ClaimKind
 from reward.types import Answer, Claim, Span
 
-_QUESTION = re.compile(r"(?:[-*•]|\d{1,3}[.)])?[ \t]{0,4}question:(.*)", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"\[answer:([^\[\]]*)\]", re.IGNORECASE)
+_QUESTION = re.compile(
+    r"(?:[-*•]|\d{1,3}[.)])?[ \t]{0,4}(?:question:|\*\*question:\*\*)(.*)", re.IGNORECASE | re.DOTALL
+)
+_TAG = re.compile(r"\[ ?answer ?:([^\[\]]*)\]", re.IGNORECASE)
 _BARE_TAG = re.compile(r"answer:([^\[\]]*)", re.IGNORECASE)
-_ITEM = re.compile(r"^[* \t]{0,8}(\d{1,4})[.)](?!\d)", re.MULTILINE)
+# At the beginning of a line, or behind the tag of the item before.
+_ITEM = re.compile(
+    r"(?:^|(?P<tag>\[ ?answer ?:[^\[\]]*\]))[* \t]{0,8}(?P<number>\d{1,4})[.)](?!\d)",
+    re.MULTILINE | re.IGNORECASE,
+)
 _TAG_OPENING = re.compile(r"\[answer:", re.IGNORECASE)
+_MARKS = '*_"\u201c\u201d '  # around an answer
 _LONGEST_QUESTION, _LONGEST_ANSWER = 500, 400  # characters
 _MOST_ITEMS = 2  # read, usable or not, as a multiple of the claims allowed
+_EVIDENCE_OF_NEXT = re.compile(r"\bevidence:", re.IGNORECASE)
 _EVIDENCE = re.compile(r"\A[* \t]{0,8}evidence:[* \t]{0,8}", re.IGNORECASE)
 
 _INTEGER = r"([0-9]{1,15}|[0-9]{1,3}(,[0-9]{3}){1,4})"
@@ -38,7 +47,12 @@ _MONTH = "(January|February|March|April|May|June|July|August|September|October|N
 _RANGE = r"[0-9]{1,3}-[0-9]{1,3}"  # longer ends may fall, and what falls is no range
 _DATE = rf"([1-9]|[12][0-9]|3[01]) {_MONTH}( [12][0-9]{{3}})?"
 _TIME = r"(([01][0-9]|2[0-3]):[0-5][0-9]|([1-9]|1[0-2])(:[0-5][0-9])? [ap]m)"
-_NAME = r"[A-Z\u00c0-\u024f][^\r\n\[\]]{0,80}"
+# What names begin with: Latin, Greek, Cyrillic, Hebrew, Arabic, Devanagari, kana, Chinese, Hangul.
+_LETTERS = (
+    r"A-Z\u00c0-\u024f\u1e00-\u1eff\u0370-\u052f\u05d0-\u05ea\u0620-\u064a\u0904-\u0939"
+    r"\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3"
+)
+_NAME = rf"([a-z]|[0-9]{{1,3}} )?[{_LETTERS}][^\r\n\[\]]{{0,80}}"  # "eBay", "50 Cent"
 _CALENDAR = ("(Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)", _MONTH)
 _BLANK = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000"  # no question begins so
 _QUESTION_TEXT = rf"[^{_BLANK}\[\]][^\r\n\[\]]{{0,400}}"
@@ -123,7 +137,7 @@ def parse_answers(text: str, num_questions: int, *, complete: bool = True) -> li
         text = "\n".join(lines[:-1])
     answers: dict[int, Answer | None] = {}
     for head, end in _items(text):
-        number = int(head[1])
+        number = int(head["number"])
         if not 1 <= number <= num_questions:
             continue
         answer = _answer(text[head.end() : end].split("\n"))
@@ -133,7 +147,7 @@ def parse_answers(text: str, num_questions: int, *, complete: bool = True) -> li
 
 def answer_spans(text: str) -> list[tuple[int, Span]]:
     """Where the numbered items of a Checker's text are, each with its number."""
-    return [(int(head[1]), Span(start=head.start(), end=end)) for head, end in _items(text)]
+    return [(int(head["number"]), Span(start=_start(head), end=end)) for head, end in _items(text)]
 
 
 def _split_tag(line: str) -> tuple[str, str | None]:
@@ -145,6 +159,7 @@ def _split_tag(line: str) -> tuple[str, str | None]:
 
 
 def _claim(index: int, question: str, answer: str, kinds: Mapping[str, ClaimKind]) -> Claim | None:
+    question, answer = question.removesuffix("**"), answer.strip(_MARKS)
     if len(question) > _LONGEST_QUESTION or len(answer) > _LONGEST_ANSWER:
         return None
     question = " ".join(question.split())
@@ -161,11 +176,19 @@ def _claim(index: int, question: str, answer: str, kinds: Mapping[str, ClaimKind
 def _items(text: str) -> Iterator[tuple[re.Match[str], int]]:
     """The number that opens each item, and where the item ends: at the next one."""
     heads = list(_ITEM.finditer(text))
-    return zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=False)
+    return zip(heads, [*map(_start, heads[1:]), len(text)], strict=False)
+
+
+def _start(head: re.Match[str]) -> int:
+    """Where an item begins: behind the tag of the one before, if both are on one line."""
+    return head.end("tag") if head["tag"] is not None else head.start()
 
 
 def _answer(item: Sequence[str]) -> Answer | None:
     """The answer of one item: its last tag at the end of a line, and all text before that as evidence."""
+    whole = "\n".join(item)
+    if (first := _TAG.search(whole)) and _EVIDENCE_OF_NEXT.search(whole, first.end()):
+        return None
     for place in reversed(range(len(item))):
         body, tag = _split_tag(item[place])
         if tag is None and place and (bare := _BARE_TAG.fullmatch(item[place].strip())):
@@ -173,7 +196,8 @@ def _answer(item: Sequence[str]) -> Answer | None:
         if tag is None:
             continue
         evidence = _EVIDENCE.sub("", "\n".join([*item[:place], body]).strip())
-        if tag.removesuffix(".").casefold() == "cannot answer":
+        tag = tag.strip(_MARKS)
+        if tag.removesuffix(".").casefold() in ("cannot answer", "cannot be answered"):
             return Answer(value=None, evidence=evidence)
         return Answer(value=tag, evidence=evidence) if 0 < len(tag) <= _LONGEST_ANSWER else None
     return None
