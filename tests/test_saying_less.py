@@ -3,15 +3,17 @@
 import pytest
 
 from pipeline.settings.recipe import load_recipe
-from reward.types import Outcome
+from reward.types import Claim, ClaimState, ClaimVerdict, Outcome
 
 from tests.experience_rows import Experience, answer  # isort: skip
 from pipeline.training.step_answers import refuse_less  # isort: skip
 
 
-def said(reward: float | None, mentions: int, query: str = "q") -> Experience:
+def said(reward: float | None, mentions: int, query: str = "q", *, claims: int | None = None) -> Experience:
     sample = answer(reward)
-    verdict = sample.rollout.verdict.model_copy(update={"num_mentions": mentions})
+    claim = ClaimVerdict(claim=Claim(index=1, question="?", answer="1"), state=ClaimState.SUPPORTED)
+    said = {"num_mentions": mentions, "claims": (claim,) * (mentions if claims is None else claims)}
+    verdict = sample.rollout.verdict.model_copy(update=said)
     sample.rollout = sample.rollout.model_copy(update={"verdict": verdict, "query_id": query})
     return sample
 
@@ -26,6 +28,12 @@ def test_the_few_that_say_less_are_paid_as_refuted() -> None:
     assert rewards(samples) == [0.0, 0.0, -1.0, -1.0]
     assert [sample.rollout.says_less for sample in samples] == [False, False, False, True]
     assert samples[3].rollout.verdict.reward == 0.0, "the verdict is the audit's"
+
+
+def test_a_value_of_fewer_parts_is_said_and_not_less() -> None:
+    """ "July 10, 1883" beside "1883-07-10"."""
+    samples = [said(0.0, 3, claims=1), said(0.0, 3, claims=1), said(0.0, 3, claims=1), said(0.0, 2, claims=1)]
+    assert refuse_less(samples, reward=-1.0) == 0
 
 
 def test_saying_more_is_neither_paid_nor_punished() -> None:

@@ -51,7 +51,7 @@ def _hand_over(giver: Any, taker: Any, role: Role) -> None:
 
 
 def refuse_less(samples: Sequence[Any], *, reward: float) -> int:
-    """Lowers the Solver's reward of answers that mention less than the median of their query's answers.
+    """Lowers the Solver's reward of answers that mention and claim less than the medians of their query's.
 
     Returns how many were lowered to `reward`, that of a refuted answer. What is too old to be trained is
     masked already.
@@ -61,9 +61,11 @@ def refuse_less(samples: Sequence[Any], *, reward: float) -> int:
     What most answers of a group mention is a measure that needs no label, and it does not fall while only
     some say less. The measure is of answers that are trained and claim something, and of two middle ones the
     smaller: a failed audit says nothing, and where half of the answers say more, the others do not say less.
-    Refuted answers count with all that they mention, since they tried to answer the whole question. What is
-    masked stays so, and only supported answers are lowered: a refuted answer is paid no worse, and an answer
-    without a claim, an abstention above all, has settings of its own.
+    Claims are counted beside mentions, since mentions depend on the writing: "1883-07-10" has three parts,
+    "July 10, 1883" two, and both are one claim. Refuted answers count with all that they mention, since they
+    tried to answer the whole question. What is masked stays so, and only supported answers are lowered: a
+    refuted answer is paid no worse, and an answer without a claim, an abstention above all, has settings of
+    its own.
     """
     groups: dict[str, list[Any]] = defaultdict(list)
     for sample in samples:
@@ -73,10 +75,12 @@ def refuse_less(samples: Sequence[Any], *, reward: float) -> int:
             groups[sample.rollout.query_id].append(sample)
     num = 0
     for group in groups.values():
-        usual = median_low(sample.rollout.verdict.num_mentions for sample in group)
-        for sample in group:
-            verdict = sample.rollout.verdict
-            if verdict.outcome is Outcome.SUPPORTED and verdict.num_mentions < usual:
+        verdicts = [sample.rollout.verdict for sample in group]
+        mentions = median_low(one.num_mentions for one in verdicts)
+        claims = median_low(len(one.claims) for one in verdicts)
+        for sample, verdict in zip(group, verdicts, strict=True):
+            says_less = verdict.num_mentions < mentions and len(verdict.claims) < claims
+            if verdict.outcome is Outcome.SUPPORTED and says_less:
                 sample.rewards = sample.rewards.new_full(sample.rewards.shape, reward)
                 sample.rollout = sample.rollout.model_copy(update={"says_less": True})
                 num += 1
