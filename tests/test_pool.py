@@ -72,7 +72,7 @@ def test_a_request_moves_from_an_engine_that_stalls_or_dies_and_the_next_avoids_
     engines = Engines(a=failure, b=0.0)
 
     async def run() -> list[str]:
-        return [await engines.ask(timeout_s=0.2) for _ in range(3)]
+        return [await engines.ask(timeout_s=2.0) for _ in range(3)]
 
     assert asyncio.run(run()) == ["b"] * 3
     assert engines.asked == {"a": 1, "b": 3}
