@@ -124,7 +124,8 @@ def _train_to_the_end(state: RunState, folder: Path, lock: IO[str]) -> None:
         failure, done = read_failure(folder, worker.returncode), len(read_steps(folder))
         if not failure.may_pass or done == before or restarts == most:
             where = f"(after {done} steps; log: {folder / LOG_FILE}; the same command resumes the run)"
-            raise TrainingFailedError(f"{failure.message} {where}", exit_code=failure.exit_code)
+            message, code = f"{failure.message} {where}", failure.exit_code
+            raise TrainingFailedError(message, exit_code=code, may_pass=failure.may_pass)
         print(f"march: {failure.message}; restart {restarts + 1} of {most}", file=sys.stderr, flush=True)
         note_status(folder, "RUNNING", {RESTARTS_TAG: one_line(f"{restarts + 1}, after {failure.message}")})
 

@@ -202,3 +202,11 @@ def test_what_a_record_says_becomes_no_command_and_replaces_no_recipe(run: Path,
     (tmp_path / "recipe.yaml").write_text("mine")
     with pytest.raises(ValueError, match="is there already, with another recipe; give another --out"):
         write_recipe(found, tmp_path)
+
+
+def test_an_evaluation_of_other_weights_is_none_of_the_runs(
+    run: Path, store: ArtifactStore, tmp_path: Path
+) -> None:
+    other = write_evidence(tmp_path / "other", evidence(lambda _: 1.0, num_items=10, weights="a" * 64))
+    with pytest.raises(ValueError, match="other: evaluates other weights"):
+        publish_run(store, run, evaluations=[other])

@@ -241,6 +241,7 @@ FAILURES: dict[str, tuple[Exception, bool, int]] = {
     "registry refuses": (caused(ValueError("--mlflow"), mlflow_error(400)), False, 2),
     "worker killed": (TrainingFailedError("the worker ended with code -9"), True, 1),
     "guard stopped": (TrainingFailedError("guard kl stopped", exit_code=3), False, 1),
+    "nothing to learn": (TrainingFailedError("TooManyUnscoredError: 11 of 16", may_pass=False), False, 1),
     "judge down": (ServerDownError("judge"), True, 1),
     "lost race": (LostRaceError("another was first"), True, 1),
     "disk full": (OSError(errno.ENOSPC, "No space left on device", "/tmp/x"), False, 2),

@@ -87,10 +87,12 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _is_final(error: BaseException) -> bool:
-    """A full disk, or a guard that stopped a training: waiting fixes neither."""
+    """A full disk, or a guard, a setting or a bug that ended a training: waiting fixes none of them."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
-    return type(error).__name__ == "TrainingFailedError" and getattr(error, "exit_code", 1) != 1
+    if type(error).__name__ != "TrainingFailedError":
+        return False
+    return getattr(error, "exit_code", 1) != 1 or not getattr(error, "may_pass", True)
 
 
 def _status(error: BaseException) -> int | None:

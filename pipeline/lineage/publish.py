@@ -127,7 +127,7 @@ def publish_run(
 
     Raises:
         FileNotFoundError: a folder that holds no run or no whole evaluation.
-        ValueError: the run is not finished.
+        ValueError: the run is not finished, or an evaluation is of other weights.
     """
     rows = read_state(run_dir).rows.parent  # says so of a folder that holds no run
     folder = model_folder(run_dir)
@@ -135,6 +135,10 @@ def publish_run(
         raise ValueError(f"{run_dir}: is not finished; the command that started it goes on with it")
     model = store.publish(folder, kind=MODEL, advance=advance)
     weights = digest_of_files({file.path: file.sha256 for file in model.manifest.files})
+    for one in evaluations:
+        of = read_evaluation(one).settings.get("weights_sha256")  # a server's are not known
+        if of not in (None, weights):
+            raise ValueError(f"{one}: evaluates other weights ({of!s:.12}) than the run's ({weights:.12})")
     lineage = collect(run_dir, parent=parent, weights=weights)
     data = store.publish(rows, kind=DATA, advance=advance) if lineage.data else None
     found = [

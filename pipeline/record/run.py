@@ -38,9 +38,10 @@ class RunState(Settings):
 class TrainingFailedError(RuntimeError):
     """The worker ended with an error; the message says which and where its log is.
 
-    `exit_code` is 1, or 3 and 4 when a guard stopped the run or rolled it back.
+    `exit_code` is 1, or 3 and 4 when a guard stopped the run or rolled it back. `may_pass`: another worker
+    may come through.
     """
 
-    def __init__(self, message: str, *, exit_code: int = 1) -> None:
+    def __init__(self, message: str, *, exit_code: int = 1, may_pass: bool = True) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
+        self.exit_code, self.may_pass = exit_code, may_pass
