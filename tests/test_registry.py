@@ -20,7 +20,11 @@ from mlflow.entities.model_registry import ModelVersion
 from orchestration.registry.decisions import LostRaceError
 from orchestration.registry.logged import StoredModel
 from orchestration.registry.open import open_decisions
+from orchestration.registry.register import register_weights
 from orchestration.registry.store import Registry
+from pipeline.artifacts.local import LocalBackend
+from pipeline.artifacts.store import ArtifactStore
+from pipeline.settings.recipe import TINY_POLICY
 from tests.march_cli import march, refused
 from tests.memory_registry import promote
 from tests.mlflow_process import mlflow_server
@@ -289,3 +293,21 @@ def test_of_many_writers_at_once_none_is_lost(place: Place) -> None:
     made = [one.decision for one in place.decisions.chain.history()]
     assert [one.number for one in made] == list(range(num, 0, -1))
     assert {one.by for one in made} == {str(number) for number in range(num)}
+
+
+def test_a_registered_model_is_evaluated_by_the_registry_that_lies_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    row = {"id": "1", "query": "How many?", "documents": ["84 cars."], "answers": ["84"]}
+    Path("rows.jsonl").write_text(json.dumps(row))
+    evaluate = ["evaluate", "models:/tiny/1", "--benchmark", "jsonl_compact=rows.jsonl", "--dry-run"]
+    evaluate += ["--out", "evaluated"]
+    assert "there is no runs/mlflow.db here" in refused(capsys, *evaluate)
+    Path("runs").mkdir()
+    here = Registry("sqlite:///runs/mlflow.db")
+    store = ArtifactStore(LocalBackend(tmp_path / "store"))
+    register_weights(here, "tiny", str(TINY_POLICY), store=lambda: store)
+    assert march(*evaluate) == 0
+    assert not Path("mlflow.db").exists() and "MLFLOW_TRACKING_URI" not in os.environ

@@ -10,8 +10,8 @@ from orchestration.promotion.policy import GatePolicy, SmokePolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry import trial
 from orchestration.registry.smoke import smoke_gate
-from orchestration.registry.store import LOCAL, ModelVersion, Registry
-from pipeline.record.tracking import mlflows_problem
+from orchestration.registry.store import ModelVersion, Registry
+from pipeline.record.tracking import LOCAL, mlflows_problem
 from pipeline.redaction import one_line, redact, refuse_password
 from tests.chaos_processes import free_port
 from tests.march_cli import refused

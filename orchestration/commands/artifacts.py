@@ -184,11 +184,12 @@ def prune(
     What another version, its lineage, an MLflow run, a decision or a pointer of yours needs stays.
     """
     from orchestration.registry.open import open_version
-    from orchestration.registry.store import LOCAL, Registry
+    from orchestration.registry.store import Registry
     from orchestration.registry.stored import references
     from orchestration.retrain.retention import results_of_version, stale_results, why_needed
     from pipeline.artifacts.terminal import print_garbage
     from pipeline.artifacts.upkeep import find_garbage, remove
+    from pipeline.record.tracking import LOCAL
 
     opened, grace = open_named(store), timedelta(hours=grace_hours)
     is_asked = not no_registry and (registry is not None or LOCAL.is_file())

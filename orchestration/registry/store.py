@@ -6,16 +6,13 @@ MLflow's clients load (`mlflow_model.py`); our own commands read the weights by 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from orchestration.registry.logged import StoredModel, log_stored_model
 from orchestration.registry.server import EXISTS, MISSING, one_line_errors, pages, past_races, unless
-from pipeline.record.tracking import LINEAGE_RUN_TAG
-from pipeline.redaction import refuse_password
+from pipeline.record.tracking import LINEAGE_RUN_TAG, registry_address
 
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
-LOCAL = Path("runs/mlflow.db")  # where a retraining logs that is given no address
 URI_TAG, SHA256_TAG, LINEAGE_TAG = "march.weights_uri", "march.weights_sha256", "march.lineage_sha256"
 REPORT_TAG, DECISION_TAG = "march.gate_report", "march.decision_uri"
 MOST_TAG_CHARS = 100_000  # of MLflow 3
@@ -39,15 +36,7 @@ class Registry:
     def __init__(self, uri: str | None) -> None:
         from mlflow import MlflowClient
 
-        if uri is None:
-            if not LOCAL.is_file():
-                raise ValueError(
-                    f"--mlflow: missing, and there is no {LOCAL} here; give MLflow's address, or set "
-                    "MLFLOW_TRACKING_URI"
-                )
-            uri = f"sqlite:///{LOCAL.absolute()}"
-        refuse_password("--mlflow", uri)
-        self.uri = uri
+        self.uri = uri = registry_address(uri)
         with one_line_errors(uri):
             self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)
 

@@ -12,10 +12,10 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
 
 from orchestration.promotion.policy import POLICY_FILE, GatePolicy, read_policy
-from orchestration.registry.store import LOCAL
 from orchestration.retrain.triggers import Triggers
 from orchestration.settings import BESIDE, InputPath, beside
 from orchestration.settings.evaluate import EvaluationSettings
+from pipeline.record.tracking import LOCAL
 from pipeline.redaction import refuse_password
 from reward.assignments import assign, read_settings
 from reward.config import Settings

@@ -1,5 +1,6 @@
 """Options of `march evaluate`, and `evaluation` of a retraining's job, as a typed job."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -115,8 +116,9 @@ def _model(model: str, model_name: str | None) -> tuple[SamplerConfig, str | Non
     """How the model is sampled, and what its weights are when they lie here."""
     if model.startswith(_MLFLOW_SCHEMES):
         from pipeline.models.sources import fetch_model
+        from pipeline.record.tracking import registry_address
 
-        model = str(fetch_model(model))
+        model = str(fetch_model(model, server=registry_address(os.environ.get("MLFLOW_TRACKING_URI"))))
     config = audit_sampler(model, model_name)
     if config.kind != "vllm" or not (folder := Path(config.model)).is_dir():
         return config, None

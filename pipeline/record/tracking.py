@@ -24,6 +24,7 @@ from pipeline.settings.tree import flatten
 from reward.config import Settings
 from reward.offline.files import replace_file
 
+LOCAL = Path("runs/mlflow.db")  # where a retraining logs that is given no address
 RUN_FILE, STEPS_FILE, SENT_FILE = "run.json", "steps.jsonl", "mlflow.json"
 TIMESTAMP = "timestamp"  # of a line of `steps.jsonl`, in milliseconds; no figure
 LINEAGE_RUN_TAG, LINEAGE_PAGE = "march.lineage_uri", "lineage.html"
@@ -189,3 +190,20 @@ def link_lineage(tracking_uri: str, run_id: str, *, address: str, page: str) -> 
     with reached(tracking_uri, f"run {run_id}", fix="the same command tries again") as client:
         client.set_tag(run_id, LINEAGE_RUN_TAG, address)
         client.log_text(run_id, page, LINEAGE_PAGE)
+
+
+def registry_address(uri: str | None) -> str:
+    """The address of a registry; None: of the file that a retraining without one keeps here.
+
+    Raises:
+        ValueError: there is no such file, or the address holds a password.
+    """
+    if uri is None:
+        if not LOCAL.is_file():
+            raise ValueError(
+                f"--mlflow: missing, and there is no {LOCAL} here; give MLflow's address, or set "
+                "MLFLOW_TRACKING_URI"
+            )
+        uri = f"sqlite:///{LOCAL.absolute()}"
+    refuse_password("--mlflow", uri)
+    return uri
