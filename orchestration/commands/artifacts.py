@@ -214,9 +214,10 @@ def prune(
     print_garbage(garbage, table_console())
     if dry_run:
         return print("nothing was removed")
-    for decisions, one in gone:
-        if why := why_needed(decisions, one):  # by now: the looks above take minutes
+    for decisions, one in gone:  # again: the looks above take minutes
+        if why := why_needed(decisions, one):
             raise ValueError(f"--version {decisions.model}@{one.version}: {why}; nothing was removed")
+    for decisions, one in gone:
         decisions.registry.delete(decisions.model, one.version)
         print(f"deleted: {decisions.model}@{one.version}")
     print(f"removed: {remove(opened, garbage, grace=grace):,}")

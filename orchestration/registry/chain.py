@@ -50,10 +50,7 @@ class Chosen(Record):
 class State(Record):
     champion: Chosen | None = None
     previous: Chosen | None = None
-    waiting: dict[str, Chosen] = Field(
-        default={},
-        description="What waits for a person, by the request.",
-    )
+    waiting: dict[str, Chosen] = Field(default={}, description="What waits for a person, by the request.")
 
 
 class Decision(Record):
@@ -153,8 +150,7 @@ def following(decision: Decision, parent: Made | None) -> Decision:
         case Action.REQUEST:  # in place of an earlier one about the same version
             others = ((id, about) for id, about in waiting.items() if about.version != decision.about.version)
             waiting = {**dict(others), decision.id: decision.about}
-        case Action.REJECT:
-            waiting = {id: about for id, about in waiting.items() if id != decision.request}
+    waiting = {request: about for request, about in waiting.items() if request != decision.request}
     if champion != before.champion:  # the gates of whoever waits compared it with another one
         waiting = {}
     place = {"number": parent.decision.number + 1, "parent": parent.digest} if parent else {}

@@ -120,12 +120,9 @@ def _truth(row: WorldRow, response: str, setup: EvaluationSetup) -> Judgement:
     start = answer_start(response, setup.audit)
     answer = response[start:]
     truth = judge_tiny(row.query, answer) if setup.world == "tiny" else judge_wiki(row, answer)
-    moved = {name: (getattr(one, name) + start for one in truth.values) for name in ("start", "end")}
-    values = tuple(
-        one.model_copy(update={"start": first, "end": end})
-        for one, first, end in zip(truth.values, *moved.values(), strict=True)
-    )
-    return truth.model_copy(update={"values": values})
+    places = ({"start": one.start + start, "end": one.end + start} for one in truth.values)
+    values = [one.model_copy(update=place) for one, place in zip(truth.values, places, strict=True)]
+    return truth.model_copy(update={"values": tuple(values)})
 
 
 async def _judge(
