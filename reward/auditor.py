@@ -25,7 +25,7 @@ from typing import Final
 
 from reward import telemetry
 from reward.claims import kinds_for, targets_of
-from reward.claims.kind import num_atoms
+from reward.claims.kind import Target, num_atoms
 from reward.config import AuditConfig
 from reward.judging.coverage import Coverage, CoveredClaim, blind_rounds, with_lookup
 from reward.judging.query import decided_by_query, is_known_unanswerable
@@ -41,12 +41,13 @@ from reward.judging.unjudged import (
 )
 from reward.judging.vote import Reason, judge
 from reward.lexical import lexical_audit
-from reward.roles.asking import Means, Observer, answer_of, answer_start, moved
+from reward.roles.asking import Means, Observer
 from reward.roles.checker import Round, ask_voters, claim_verdicts, gathered, trajectories
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.roles.proposer import Proposal, propose
+from reward.roles.reading import Read, read
 from reward.samplers import Sampler, SamplerError
-from reward.types import AuditResult, Outcome, RagQuery, Verdict
+from reward.types import AuditResult, Outcome, RagQuery, Span, Verdict
 
 DEFAULT_CONFIG: Final = AuditConfig()
 
@@ -88,23 +89,24 @@ async def audit(
     if sampler is None:
         return AuditResult(verdict=audit_by_lookup(query, response, config))
     means = Means(sampler, prompts or _prompts(config.prompts), config, observer)
-    result = await _by_model(query, response, means)
+    found = await asyncio.to_thread(read, query, response, config)
+    result = await _by_model(query, response, found, means)
     # In a thread, since the numbers of all documents may be read.
-    answer = answer_of(response, config)
-    verdict = await asyncio.to_thread(decided_by_query, result.verdict, query, answer, config)
+    verdict = await asyncio.to_thread(decided_by_query, result.verdict, found.query, found.answer, config)
     return result if verdict is result.verdict else result.model_copy(update={"verdict": verdict})
 
 
 def audit_by_lookup(query: RagQuery, response: str, config: AuditConfig = DEFAULT_CONFIG) -> Verdict:
     """The audit without a model, as `audit` does it without a sampler; for threads."""
     verdict = lexical_audit(query, response, config)
-    return decided_by_query(verdict, query, answer_of(response, config), config)
+    found = read(query, response, config)
+    return decided_by_query(verdict, found.query, found.answer, config)
 
 
-async def _by_model(query: RagQuery, response: str, means: Means) -> AuditResult:
-    config, start = means.config, answer_start(response, means.config)
-    result = await _audited(query, response[start:], means)
-    verdict = moved(result.verdict, start)
+async def _by_model(query: RagQuery, response: str, found: Read, means: Means) -> AuditResult:
+    config = means.config
+    result = await _audited(found.query, found.answer, means)
+    verdict = found.place(result.verdict)
     if may_be_looked_up(verdict, config):
         looked_up = await asyncio.to_thread(lexical_audit, query, response, config)
         refuted = refuted_by_lookup(verdict, looked_up, config)
@@ -120,7 +122,7 @@ async def _audited(query: RagQuery, response: str, means: Means) -> AuditResult:
         kinds = kinds_for(config, query, response)
         targets = targets_of(response, kinds)
         num_mentions = num_atoms(targets)
-        if says_nothing(query, response, targets):
+        if await asyncio.to_thread(says_nothing, query, response, targets):  # which may read a long query
             return AuditResult(verdict=no_claims(query, response, config, provenance=means.provenance))
         with telemetry.span("proposer"):
             proposal = await propose(response, targets, kinds, means=means)
@@ -163,11 +165,12 @@ async def recheck(
     Raises:
         ValueError: `first` has no claims, or is about another response.
     """
-    means = Means(sampler, prompts or _prompts(config.prompts), config)
-    proposal = Proposal(_coverage_of(first, response, query, config), first.num_malformed_claims, None)
+    means, found = Means(sampler, prompts or _prompts(config.prompts), config), read(query, response, config)
+    proposal = Proposal(_coverage_of(first, found, config), first.num_malformed_claims, None)
     try:
-        proposal = await _looked_up(query, response, proposal, config)
-        return (await _checked(query, proposal, means, first.num_mentions)).verdict
+        answer_alone = config.model_copy(update={"thinking": False})
+        proposal = await _looked_up(found.query, found.answer, proposal, answer_alone)
+        return found.place((await _checked(found.query, proposal, means, first.num_mentions)).verdict)
     except (AuditFailure, SamplerError) as error:
         return _failed(query, error, means, first.num_mentions)
 
@@ -224,16 +227,24 @@ def _verdict(
     )
 
 
-def _coverage_of(first: Verdict, response: str, query: RagQuery, config: AuditConfig) -> Coverage:
+def _coverage_of(first: Verdict, found: Read, config: AuditConfig) -> Coverage:
     """What the claims of an earlier verdict cover: each has the span of its number."""
-    start = answer_start(response, config)
-    answer = response[start:]
-    targets = targets_of(answer, kinds_for(config, query, answer))
+    targets = targets_of(found.answer, kinds_for(config, found.query, found.answer))
     together = [one for target in targets for one in [*target.parts, target]]
-    by_span = {(one.kind.name, start + one.start, start + one.end): one for one in together}
-    asked = [found.claim for found in first.voted_claims]
-    spans = [(claim.kind, claim.span.start, claim.span.end) if claim.span else None for claim in asked]
+    read_spans = {found.span(span): span for span in map(_span_of, together)}
+    by_span = {(one.kind.name, found.span(_span_of(one))): one for one in together}
+    asked = [one.claim for one in first.voted_claims]
+    spans = [(claim.kind, claim.span) if claim.span else None for claim in asked]
     if not spans or any(span not in by_span for span in spans):
         raise ValueError("first: has no claims, or claims about what this response does not say")
-    claims = [CoveredClaim(claim, by_span[span]) for claim, span in zip(asked, spans, strict=True) if span]
-    return Coverage(tuple(claims), first.uncovered, first.num_dropped_claims)
+    about = [by_span[span] for span in spans if span]
+    claims = [
+        CoveredClaim(claim.model_copy(update={"span": _span_of(target)}), target)
+        for claim, target in zip(asked, about, strict=True)
+    ]
+    uncovered = tuple(read_spans.get(span, span) for span in first.uncovered)
+    return Coverage(tuple(claims), uncovered, first.num_dropped_claims)
+
+
+def _span_of(target: Target) -> Span:
+    return Span(start=target.start, end=target.end)

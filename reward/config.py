@@ -197,6 +197,11 @@ class AuditConfig(Settings):
         default=None, description="The same where the query is known to be unanswerable; None as above."
     )
     max_response_chars: int = Field(default=100_000, ge=1)
+    max_query_chars: int = Field(
+        default=20_000,
+        ge=1,
+        description="About 5,000 tokens; the names and numbers of more take over a second.",
+    )
     max_documents_chars: int = Field(
         default=500_000,
         ge=1,

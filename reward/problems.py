@@ -1,5 +1,6 @@
 """What is wrong with a record, in plain words, for every edge that reads one: files, requests and options."""
 
+import reprlib
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import get_args
@@ -20,6 +21,15 @@ SAID_WHOLE = frozenset({"extra_forbidden", "missing", "too_short"})
 _MOST_PLACES = 3
 # A request may have a hundred thousand keys, and one of a megabyte.
 _MOST_HINTS, _LONGEST_KEY = 10, 64
+_SHOWN_CHARS = 60
+_SHOWN = reprlib.Repr()  # looks at the beginning of a value alone, however large it is
+_SHOWN.maxlevel, _SHOWN.maxstring, _SHOWN.maxother = 3, 4 * _SHOWN_CHARS, 4 * _SHOWN_CHARS
+_SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = 10
+
+
+def shown(value: object) -> str:
+    """The beginning of a wrong value, for a message."""
+    return _SHOWN.repr(value)[:_SHOWN_CHARS]
 
 
 def problems(error: ValidationError) -> list[ErrorDetails]:
@@ -45,7 +55,11 @@ def _words(problem: ErrorDetails, record: str) -> str:
         return "missing; add it"
     if problem["type"] == "too_short" and problem["ctx"]["min_length"] == 1:
         return "is empty; give one at least"
-    return _PLAIN.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "string_too_long":
+        return f"has over {problem['ctx']['max_length']} characters; shorten it"
+    field = problem["loc"][-1] if problem["loc"] else ""  # which a validator's own words may begin with
+    said = problem["msg"].removeprefix("Value error, ").removeprefix(f"{field}: ")
+    return _PLAIN.get(problem["type"]) or said
 
 
 def _fix_of_key(problem: ErrorDetails, record: str) -> str:

@@ -11,6 +11,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 _Reward = Annotated[float | None, Field(ge=-1, le=0, allow_inf_nan=False)]
+MOST_ID_CHARS = 2048  # verdicts that are kept and lines of logs bear ids; a URL fits
+_Id = Annotated[str, Field(max_length=MOST_ID_CHARS)]
 
 
 class Record(BaseModel):
@@ -49,7 +51,7 @@ class ClaimState(StrEnum):
 class Document(Record):
     """One retrieved passage."""
 
-    id: str = Field(description="Unique among the documents of its query.")
+    id: _Id = Field(description="Unique among the documents of its query.")
     title: str = Field(default="", description="Shown to the roles before the text; may be empty.")
     text: str = Field(description="The passage itself, never cut by the audit.")
 
@@ -57,7 +59,7 @@ class Document(Record):
 class RagQuery(Record):
     """A question and what was retrieved for it; no reference answer, so none can leak into training."""
 
-    id: str
+    id: _Id
     query: str
     documents: tuple[Document, ...] = Field(min_length=1)
     unanswerable: bool = Field(

@@ -97,7 +97,7 @@ class Maker(MarchExperienceMaker):
         *,
         samples: int = 1,
         policy: Model = zeros,
-        reference: Model = zeros,
+        reference: Model | None = zeros,
         critic: Model | None = zeros,
         num_shares: int = 1,
     ) -> None:

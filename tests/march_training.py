@@ -155,4 +155,4 @@ def assert_nothing_lost_or_repeated(folder: Path, *, steps: int, batch: int, sam
     assert versions == sorted(set(versions))  # none twice, though each attempt counts its own syncs
     # The scheduler counts optimizer steps, and a checkpoint has its count: one twice would be too low.
     rates = [row["ppo/actor_lr"] for row in rows]
-    assert rates == pytest.approx([rates[0] * (steps - i) / (steps - 1) for i in range(1, steps + 1)])
+    assert rates == pytest.approx([rates[0] * (steps - i) / steps for i in range(steps)])

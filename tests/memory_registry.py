@@ -23,6 +23,7 @@ class MemoryRegistry:
     """Aliases, tags and versions of one model."""
 
     numbers: str = "1234"
+    place: str = "s3://b"
     alias: dict[str, str] = field(default_factory=dict)
     tags: dict[tuple[str, str], str] = field(default_factory=dict)
     failures: list[Exception] = field(default_factory=list)  # one a write
@@ -48,7 +49,7 @@ class MemoryRegistry:
         return [
             ModelVersion(
                 number,
-                f"s3://b/{number}",
+                f"{self.place}/{number}",
                 number * 64,
                 tuple(alias for alias, version in self.alias.items() if version == number),
                 {key: value for (version, key), value in self.tags.items() if version == number},

@@ -25,15 +25,20 @@ from openrlhf.utils import get_strategy  # noqa: E402
 from pipeline.training.critic import MarchCriticActor, PlainCriticModelActor  # noqa: E402
 from pipeline.training.policy import MarchPolicyActor, PlainPolicyModelActor  # noqa: E402
 
+MAX_STEPS = 10  # the horizon of the learning rates
+WANTED = (
+    *("policy_loss", "actor_grad_norm", "actor_lr", "ppo_clip_ratio", "ppo_kl", "is_filter_ratio"),
+    *("critic_loss", "critic_grad_norm", "critic_lr"),
+)
+
 
 def figures(status: dict[str, Any], model: torch.nn.Module) -> dict[str, Any]:
-    """What must not depend on ranks and micro-batches: the losses, the gradient, and the weights after it.
+    """What must not depend on ranks and micro-batches: the update's figures, and the weights after it.
 
     OpenRLHF's own means of losses by tokens do depend on them, and so does its critic's gradient norm.
     """
-    wanted = ("policy_loss", "actor_grad_norm", "critic_loss", "critic_grad_norm")
     weights = torch.cat([parameter.detach().float().flatten() for parameter in model.parameters()])
-    return {name: float(status[name]) for name in wanted if name in status} | {"weights": weights}
+    return {name: float(status[name]) for name in WANTED if name in status} | {"weights": weights}
 
 
 def main(rank: int, world_size: int, port: int, folder: Path) -> None:
@@ -46,16 +51,20 @@ def main(rank: int, world_size: int, port: int, folder: Path) -> None:
         else (MarchPolicyActor, MarchCriticActor)
     )
     policy, critic = (kind(*place) for kind in kinds)
-    policy.init_model_from_pretrained(get_strategy(args), args.actor.model_name_or_path, max_steps=10)
-    critic.init_model_from_pretrained(get_strategy(args), args.critic.model_name_or_path, max_steps=10)
+    policy.init_model_from_pretrained(get_strategy(args), args.actor.model_name_or_path, max_steps=MAX_STEPS)
+    has_critic = batches[0].values is not None
+    if has_critic:
+        critic.init_model_from_pretrained(
+            get_strategy(args), args.critic.model_name_or_path, max_steps=MAX_STEPS
+        )
     share = len(batches) // world_size
     for batch in batches[rank * share : (rank + 1) * share]:
         policy.append(batch)
-        critic.append(batch)
-    result = {
-        "policy": figures(policy.fit(kl_ctl=0.0), policy.actor.model.module),
-        "critic": figures(critic.fit(), critic.critic.module),
-    }
+        if has_critic:
+            critic.append(batch)
+    result = {"policy": figures(policy.fit(kl_ctl=0.0), policy.actor.model.module)}
+    if has_critic:
+        result["critic"] = figures(critic.fit(), critic.critic.module)
     if rank == 0:
         torch.save(result, folder / "result.pt")
 

@@ -69,6 +69,6 @@ def make_place(uri: str, model: str, folder: Path) -> Place:
         weights = Path(place.weights(number))
         weights.mkdir()
         (weights / "config.json").write_text(json.dumps({"number": number}))
-        found = evidence(passed, num_items=60, weights=weights_sha256(weights))
+        found = evidence(passed, num_items=80, weights=weights_sha256(weights))
         write_evidence(folder / f"eval{number}", found)
     return place

@@ -101,6 +101,7 @@ def script(folder: Path, put: Callable[[Any, str, object], None] = setattr) -> N
     put(retrain_run, "_start", start)
     put(retrain_run, "open_decisions", lambda *_: cast(Decisions, ScriptedDecisions()))
     put(timer, "_MARCH", SCRIPTED_MARCH)
+    put(timer, "_RETRAINS_AFTER_S", 5.0)
 
 
 if __name__ == "__main__":

@@ -196,9 +196,19 @@ def test_the_interval_is_students() -> None:
     assert mean_interval([0.0, 0.0, 0.0]) == Interval(0.0, 0.0, 0.0)
 
 
-def test_the_rate_is_pooled_with_wilsons_interval() -> None:
-    found = pooled_rate([2, 3], [5, 5])
-    assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.2366, 0.7634), abs=1e-4)
+def test_the_rate_is_pooled_with_wilsons_interval_where_seeds_are_alike() -> None:
+    for counts, totals in (([5], [10]), ([1] * 5, [2] * 5)):
+        found = pooled_rate(counts, totals)
+        assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.2366, 0.7634), abs=1e-4)
+    assert pooled_rate([0] * 5, [400] * 5).high == pytest.approx(0.0019, abs=1e-4)
+
+
+def test_the_rate_of_seeds_that_differ_has_students_interval() -> None:
+    """Five models, and not 2,000 independent answers."""
+    found, rates = pooled_rate([31, 45, 27, 10, 15], [400] * 5), [31, 45, 27, 10, 15]
+    student = mean_interval([rate / 400 for rate in rates])
+    assert (found.low, found.high) == pytest.approx((student.low, student.high))
+    assert (found.low, found.high) == pytest.approx((0.021, 0.107), abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -247,6 +247,27 @@ def test_secrets_in_addresses_are_refused_and_never_shown(monkeypatch: pytest.Mo
         assert "hidden" not in str(caught.value)
 
 
+def test_a_mistyped_folder_of_a_store_is_no_empty_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = f"--store: {tmp_path}/typo: no such folder; give a store that is used"
+    for command in (("ls",), ("gc", "--no-registry", "--delete"), ("prune", "--dry-run")):
+        assert said in refused(capsys, "artifacts", *command, "--store", tmp_path / "typo")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_endpoint_without_a_scheme_is_refused_where_it_is_used(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "localhost:9")
+    monkeypatch.setenv("MARCH_ARTIFACTS", "s3://b/x")
+    for command in (("artifacts", "ls"), ("doctor", "--only", "s3")):
+        said = "endpoint: 'localhost:9' is no address; write http://HOST:PORT or https://HOST (AWS_ENDPOINT"
+        assert said in refused(capsys, *command)
+    assert not settings_from_environment("a/folder").is_s3
+
+
 def test_a_client_speaks_with_the_keys_of_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = StoreSettings(location="s3://bucket", endpoint="http://127.0.0.1:9")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -461,17 +482,22 @@ def test_a_file_that_changed_and_cannot_be_taken_back_is_said(
 
 
 def test_gc_asks_the_registry_that_lies_here(
-    store: ArtifactStore, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: ArtifactStore,
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     Path("runs").mkdir()
     registry = f"sqlite:///{tmp_path}/runs/mlflow.db"
-    register_weights(Registry(registry), "shop", str(model), store=lambda: store)
+    register_weights(Registry(registry, creates=True), "shop", str(model), store=lambda: store)
     (tmp_path / "other").write_text("other")
     kept = store.publish(tmp_path / "other", kind="data").digest
     gc = ["artifacts", "gc", "--delete", "--grace-hours", "0", "--store", store.backend.address]
     assert march(*gc, "--keep", kept) == 0
+    assert f"registry that protects its versions: {registry}\n" in capsys.readouterr().err
     (version,) = Registry(registry).versions("shop")
     assert local_weights(version).is_dir()
 
@@ -503,6 +529,24 @@ def test_two_that_fetch_into_one_folder_do_so_one_after_the_other(
     with only_writer(out / ".lock"):
         assert "out/.lock: another command writes it; wait for it" in refused(capsys, *get)
     assert march(*get) == 0 and not (out / ".lock").exists()
+
+
+def test_what_a_user_has_in_a_folder_is_never_replaced(
+    store: ArtifactStore, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    digest, out = store.publish(model, kind="model").digest, tmp_path / "out"
+    get = ["artifacts", "get", digest, str(out), "--store", store.backend.address]
+    out.mkdir()
+    (out / "config.json").write_text("precious")
+    assert f"{out}/config.json: is there already, with another content" in refused(capsys, *get)
+    assert (out / "config.json").read_text() == "precious"
+    (out / "config.json").unlink()
+    (out / "model-00002.safetensors").write_text("of another model")
+    assert "model-00002.safetensors: is none of the files that are brought" in refused(capsys, *get)
+    (out / "model-00002.safetensors").rename(out / ".cut.part")
+    assert march(*get) == 0, "a part of an earlier command"
+    (out / "config.json").unlink()
+    assert march(*get) == 0, "the same command goes on"
 
 
 def test_a_name_below_another_name_is_refused_in_a_folder(store: ArtifactStore) -> None:

@@ -2,15 +2,18 @@
 
 import asyncio
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pytest
 
 from reward.auditor import audit
 from reward.config import AuditConfig
 from reward.judging.query import uncounted
+from reward.judging.unjudged import says_nothing
 from reward.types import Document, Outcome, RagQuery, Verdict
 
+T = TypeVar("T")
 VILLAGE = "Chah-e Bagh is a village. At the 2006 census, its population was 274, in 61 families."
 MATCH = "Ann scored 12 goals in 20 games, gave 5 assists and has 5 children: 3 sons and 2 daughters."
 
@@ -89,14 +92,18 @@ def test_what_the_claims_decide_stays() -> None:
 
 
 def test_documents_are_not_read_on_the_event_loop(scripted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server answers others while the numbers of a long document are read."""
+    """A server answers others while the numbers of a long document, or of its query, are read."""
     threads: list[threading.Thread] = []
 
-    def reading(*given: Any) -> str | None:
-        threads.append(threading.current_thread())
-        return uncounted(*given)
+    def in_its_thread(function: Callable[..., T]) -> Callable[..., T]:
+        def reading(*given: Any) -> T:
+            threads.append(threading.current_thread())
+            return function(*given)
 
-    monkeypatch.setattr("reward.judging.query.uncounted", reading)
+        return reading
+
+    monkeypatch.setattr("reward.auditor.says_nothing", in_its_thread(says_nothing))
+    monkeypatch.setattr("reward.judging.query.uncounted", in_its_thread(uncounted))
     question = "- Question: What was the population of Chah-e Bagh? [Answer: 274]"
     vote = "1. Evidence: its population was 274 [Answer: 274]"
     query = asked("How many families lived in Chah-e Bagh?")
@@ -104,4 +111,4 @@ def test_documents_are_not_read_on_the_event_loop(scripted: Any, monkeypatch: py
     answer = "The population of Chah-e Bagh was 274."
     result = asyncio.run(audit(query, answer, sampler=scripted([question, *[vote] * 3]), config=config))
     assert result.verdict.reason == "other_count"
-    assert threads and threading.main_thread() not in threads
+    assert len(threads) == 2 and threading.main_thread() not in threads

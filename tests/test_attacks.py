@@ -195,6 +195,22 @@ def test_a_malformed_sample_gets_no_number(server: Serving, changes: dict[str, A
 
 
 @pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/audits", {"audits": [0] * 300_000}),
+        ("/v1/audit", dict.fromkeys(map(str, range(90_000)), ())),
+        ("/get_reward", {"query": [""], "prompts": [""], "labels": [json.dumps([[]] * 150_000)]}),
+    ],
+)
+def test_a_flood_of_values_is_refused_before_it_is_read(
+    server: Serving, path: str, body: dict[str, Any]
+) -> None:
+    answer = post(server, json.dumps(body, separators=(",", ":")), path)
+    assert_refused(answer, 422)
+    assert "over max_values 100000 JSON values" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
     "content_type", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
 )
 def test_another_content_type_is_refused(server: Serving, content_type: str) -> None:

@@ -216,6 +216,8 @@ def test_cancellation_rises(picnic) -> None:
 def test_bounds_leave_the_audit_unscored(scripted, picnic) -> None:
     verdict = run(picnic, RESPONSE, scripted([]), max_response_chars=10).verdict
     assert (verdict.outcome, verdict.reason) == (Outcome.UNSCORED, "response_too_long")
+    verdict = run(picnic, RESPONSE, scripted([]), max_query_chars=10).verdict
+    assert (verdict.outcome, verdict.reason) == (Outcome.UNSCORED, "query_too_long")
     verdict = run(picnic, RESPONSE, scripted([]), max_documents_chars=10).verdict
     assert (verdict.outcome, verdict.reason) == (Outcome.UNSCORED, "documents_too_long")
 

@@ -32,6 +32,14 @@ def eventually(running: Running, name: str, value: float) -> None:
         time.sleep(0.02)
 
 
+def wait_until_asked(running: Running) -> None:
+    """Returns when the sampler is asked: an audit has its place for a moment before that."""
+    end = time.monotonic() + 5
+    while not running.sampler.num_calls:
+        assert time.monotonic() < end, "the sampler was never asked"
+        time.sleep(0.02)
+
+
 def send_raw(running: Running, response: str = RESPONSE) -> socket.socket:
     """Sends an audit's request over a bare connection and reads nothing."""
     connection = running.connect()
@@ -82,7 +90,8 @@ def test_a_client_that_goes_ends_its_audit(start: Start) -> None:
     running = start()
     running.sampler.pause_s = 30
     connection = send_raw(running)
-    eventually(running, "march_audits_in_flight", 1)
+    wait_until_asked(running)
+    assert running.metric("march_audits_in_flight") == 1
     connection.close()
     eventually(running, "march_audits_cancelled_total", 1)
     eventually(running, "march_audits_in_flight", 0)
@@ -94,6 +103,7 @@ def test_a_client_that_waits_for_a_place_and_goes_is_forgotten(start: Start) -> 
     running = start(max_in_flight=1)
     running.sampler.pause_s = 30
     connections = [send_raw(running, RESPONSE + " " * i) for i in range(2)]
+    wait_until_asked(running)
     eventually(running, "march_audits_waiting", 1)
     connections[1].close()
     eventually(running, "march_audits_waiting", 0)

@@ -149,7 +149,10 @@ def test_half_a_surrogate_pair_is_no_text(scripted, picnic) -> None:
 
 
 def test_odd_but_valid_unicode_is_text(scripted, picnic) -> None:
-    response = "\ufeff\u202eThe July picnic\x00 raised 466 euros\U0001f600."
+    response = "\ufeff\u200fThe July picnic\x00 raised 466 euros\U0001f600."
     verdict = run(picnic, response, scripted([CLAIM, RIGHT, RIGHT, RIGHT])).verdict
     assert verdict.outcome is Outcome.SUPPORTED
     assert verdict.claims[0].state is ClaimState.SUPPORTED
+    reversed_response = response.replace("\u200f", "\u202e")  # which shows 664 euros
+    verdict = run(picnic, reversed_response, scripted([CLAIM, RIGHT, RIGHT, RIGHT])).verdict
+    assert (verdict.outcome, verdict.reason) == (Outcome.UNSCORED, "invalid_text")

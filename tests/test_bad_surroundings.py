@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import resource
 import socket
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestration.terminal.messages import user_error
 from tests.retrain_process import MARCH, write_small_job
 from tests.supervised import environment
 
@@ -86,9 +88,25 @@ def test_a_retraining_whose_registry_or_store_does_not_answer_says_so(
     assert all(words in line for words, line in zip(said, lines, strict=True)), lines
 
 
-def test_a_retraining_on_a_full_disk_says_so(job: Path, tmp_path: Path) -> None:
-    def no_room() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+def no_room() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
+
+@pytest.mark.parametrize("command", [("prepare", "jsonl", "--input"), ("artifacts", "put")])
+def test_a_full_disk_is_named_by_what_is_written_there(command: tuple[str, ...], tmp_path: Path) -> None:
+    rows, out = tmp_path / "rows.jsonl", tmp_path / "out"
+    rows.write_text('{"id": "1", "query": "How many?", "documents": ["84 cars."]}\n')
+    option = "--store" if "put" in command else "--out"
+    quiet = {"PYTHONDONTWRITEBYTECODE": "1"}
+    code, lines = march(*command, str(rows), option, str(out), limit=no_room, **quiet)
+    assert (code, lines) == (2, [f"march: {out}: File too large; make room on its disk"])
+
+
+def test_a_full_disk_whose_file_nobody_knows_has_a_fix() -> None:
+    said = user_error(OSError(errno.ENOSPC, "No space left on device"))
+    assert said == "No space left on device; make room on the disk that is full (march doctor --only disk)"
+
+
+def test_a_retraining_on_a_full_disk_says_so(job: Path, tmp_path: Path) -> None:
     code, lines = march("retrain", str(job), "--if-due", limit=no_room, PYTHONDONTWRITEBYTECODE="1")
     assert code == 2 and len(lines) == 1 and "File too large" in lines[0], lines

@@ -44,6 +44,16 @@ def test_the_items_are_the_held_out_rows(items: list[Item], rows: list[WorldRow]
     assert "null" in unknown.references[0] and "unanswerable" not in shown, "what is known is not shown"
 
 
+def test_rows_that_share_a_subject_are_one_document(items: list[Item], rows: list[WorldRow]) -> None:
+    """The second fact of a row, too: it is asked again in a row that begins with its subject."""
+    clusters: dict[str, set[str]] = {}
+    for item, row in zip(items, rows, strict=True):
+        for one in row.asked:
+            clusters.setdefault(one.subject, set()).add(item.cluster)
+    assert all(len(found) == 1 for found in clusters.values())
+    assert 50 < len(set.union(*clusters.values())) < len(rows)
+
+
 def test_what_is_known_of_a_row_scores_its_answers(items: list[Item], rows: list[WorldRow]) -> None:
     benchmark = make_benchmark("wiki")
     for item, row in zip(items[:60], rows, strict=False):

@@ -49,6 +49,18 @@ def test_an_audit_of_ragtruth_prints_how_it_agrees_with_people(
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()} == before
 
 
+def test_the_newline_that_a_file_of_a_secret_ends_in_is_no_part_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {"AWS_SECRET_ACCESS_KEY": "a/b\n", "MLFLOW_TRACKING_PASSWORD": "two\r\n", "JUDGE_KEY": " c\n\n"}
+    for name, value in (given | {"MOTD": "hello\n"}).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert [os.environ[name] for name in given] == ["a/b", "two", " c\n"]
+    assert os.environ["MOTD"] == "hello\n"
+
+
 def test_an_audit_by_a_served_model(
     shop: str, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,6 +159,8 @@ def test_rows_that_could_not_be_scored_are_said_aloud(
         (("audit", "{in}", "--out", "o.csv"), "--out: 'o.csv': verdicts are JSON lines; name it OUT.jsonl"),
         (("audit", "{in}", "--out", "o.parquet"), "--out: 'o.parquet': verdicts are JSON lines"),
         (("audit", "{in}", "--out", "-"), "--out: '-': verdicts are JSON lines"),
+        (("audit", "{in}", "--out", "."), "--out: '.' is a folder; name a file in it, such as OUT.jsonl"),
+        (("audit", "{in}", "--out", "/"), "--out: '/' is a folder; name a file in it, such as /OUT.jsonl"),
         (("audit", "{in}"), "--out: missing; say where the verdicts shall go"),
         (("audit", "notes.txt", "--out", "o.jsonl"), "suffix '.txt' does not say what it is; add --format"),
         (("audit", "{in}", "--out", "o.jsonl", "--format", "csv"), "in.jsonl:1: "),
@@ -202,6 +216,29 @@ def test_one_wrong_item_of_a_list_is_one_problem(
 ) -> None:
     said = refused(capsys, "audit", rows, "--out", tmp_path / "o.jsonl", "--set", "kinds=[bogus]")
     assert said == "march: kinds.0: Input should be 'number', 'name' or 'date' (found 'bogus')\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "found"),
+    [
+        ("audit in.jsonl --out o.jsonl --fail-under 95", "--fail-under", "'95'"),
+        ("demo --steps 0", "--steps", "'0'"),
+        ("schedule job.yaml --every x", "--every", "'x'"),
+        ("audit in.jsonl --format text", "--format", "'text'"),
+    ],
+)
+def test_an_options_value_that_cannot_be_is_named(
+    command: str, option: str, found: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert march(*command.split()) == 2
+    said = capsys.readouterr().err
+    assert f"Invalid value for '{option}': " in said and said.count(found) == 1
+
+
+def test_a_setting_is_named_once(rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "audit", rows, "--out", tmp_path / "o.jsonl", "--set", "locale=german")
+    assert said.startswith("march: locale: 'german' is unknown; set ")
 
 
 def test_a_port_in_use_is_one_line(

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import resource
 import subprocess
 from collections.abc import Iterator
@@ -48,6 +49,40 @@ def test_settings_reach_the_audit(shop: str, rows: Path, tmp_path: Path) -> None
     audit = json.loads((tmp_path / "out.summary.json").read_text())["settings"]["audit"]
     assert (audit["voters"], audit["seed"], audit["uncovered"]) == (5, 7, "ignore")
     assert audit["checker"]["temperature"] == 0.2
+
+
+def test_folders_that_are_made_are_named(
+    rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, page = tmp_path / "a" / "out.jsonl", tmp_path / "b" / "c" / "page.html"
+    assert march("audit", rows, "--out", out, "--html", page) == 0
+    assert capsys.readouterr().out.endswith(f"\nNew folders: {out.parent}, {page.parent}\n")
+    assert march("audit", rows, "--out", out, "--html", page) == 0
+    assert "New folders" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_in_a_narrow_terminal_words_and_figures_are_whole(
+    columns: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    row = shop_row(100) | {"response": "On 3 June 1987 Ann Miller paid 100 euros."}
+    assert march("audit", shop_file(tmp_path, [row]), "--out", tmp_path / "out.jsonl") == 0
+    shown = capsys.readouterr().out
+    assert "supported" in shown and "33.3%" in shown and "\u2026" not in shown
+    assert ("names" in shown.partition("Claims")[2].partition("Numbers")[0]) == (columns == 60)
+
+
+def test_keys_that_are_not_used_are_counted_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [shop_row(100) | {"model": "m", "": 0}, shop_row(101) | {"model": "m", "sc\x1bore": 1}]
+    command = ("audit", shop_file(tmp_path, rows), "--out", tmp_path / "out.jsonl")
+    for _ in ("audited", "audited before"):
+        assert march(*command) == 0
+        assert "\n3 keys of rows are not used: '', model, sc\ufffdore\n" in capsys.readouterr().out
+    summary = json.loads((tmp_path / "out.summary.json").read_text())
+    assert summary["unused_keys"] == {"": 1, "model": 2, "sc\x1bore": 1}
 
 
 @pytest.mark.parametrize(("share", "code", "says"), [("0.8", 0, "Passed"), ("0.801", 3, "Failed")])
@@ -164,3 +199,14 @@ def test_help_costs_next_to_nothing() -> None:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert cpu_s < 1.5  # 0.4 on a machine that does nothing else
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_cannot_show_a_sign_ends_no_command(encoding: str) -> None:
+    """The arrow of what to fix ended `march doctor`."""
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    command = [*MARCH, "doctor", "--only", "machine"]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, encoding=encoding, cwd=DATA.parents[1]
+    )
+    assert done.returncode in (0, 1) and done.stderr == "" and "found, \\u2192 what to fix" in done.stdout

@@ -148,6 +148,8 @@ def test_what_passes_by_itself_is_tried_again(serve: Serve, status: int) -> None
         (refusal(422, "query.id: Field required"), 1, "query.id: Field required"),
         (refusal(500), 1, "see the server's log"),
         (Response("<html>\nBad\ngateway</html>", status_code=502), 3, "<html> Bad gateway</html>"),
+        (Response("[" * 200_000, status_code=500), 1, "answered 500: [[["),
+        (Response('{"a":' * 2_000 + "1" + "}" * 2_000, status_code=500), 1, 'answered 500: {"a":{"a":'),
         (Response("<html>ok</html>"), 1, "its answer is no verdict"),
         (JSONResponse({"rewards": 0.0}), 1, "its answer is no verdict"),
         (JSONResponse({"verdict": {"id": "q1", "outcome": "UNSCORED", "reward": 0.0}}), 1, "no verdict"),

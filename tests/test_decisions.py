@@ -17,6 +17,7 @@ from orchestration.registry.view import differences
 from orchestration.retrain import decision
 from orchestration.retrain.attempt import Attempt
 from orchestration.retrain.records import ParentWeights, Stage, StageRequest
+from pipeline.artifacts.store import ArtifactStore
 from tests.memory_registry import AWAY, MemoryRegistry, decisions_over, promote, version
 from tests.retrainings import rig
 
@@ -50,6 +51,21 @@ def registry(tmp_path: Path) -> MemoryRegistry:
         promote(decisions_over(made, tmp_path), number)
     assert made.alias == {"champion": "2", "previous": "1"}
     return made
+
+
+def test_no_decision_before_the_requests_that_wait_is_read(
+    registry: MemoryRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`march status` read all decisions of a model that had a request: each is a request to the bucket."""
+    decisions = decisions_over(registry, tmp_path)
+    first = decisions.chain.last()
+    asked = promote(decisions, "3", required=True).decision
+    read, manifest = list[str](), ArtifactStore.manifest
+    monkeypatch.setattr(
+        ArtifactStore, "manifest", lambda store, one: read.append(one) or manifest(store, one)
+    )
+    assert decisions.waiting() == [asked]
+    assert first is not None and first.digest not in read
 
 
 def test_two_promotions_at_once_have_one_winner_and_the_other_gets_one_line(
@@ -136,6 +152,11 @@ def test_what_is_edited_or_deleted_in_mlflow_changes_nothing_and_is_reported(
         "MLflow's alias champion is version 3, by the decisions it is 2",
         f"MLflow's tag {REPORT_TAG} of version 2 is not that of the decision",
     ]
+    registry.place = "s3://elsewhere"
+    assert "version 2: MLflow's weights are at s3://elsewhere/2, decided was s3://b/2" in [
+        one.text for one in differences(decisions.registry, decisions.chain, whole=True)
+    ]
+    registry.place = "s3://b"
     registry.numbers = "134"  # version 2 is deleted
     registry.alias.clear()
     champion = decisions.version("@champion")

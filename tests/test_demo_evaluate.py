@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.demo.evaluate import evaluate_with, main, setup_for
+from pipeline.demo.evaluate import _clusters, evaluate_with, main, rows_of, setup_for
 from pipeline.demo.evaluation import NUM_EXAMPLES, Evaluation, EvaluationSetup, difference, rate, ratio
 from pipeline.settings.recipe import load_recipe
 from pipeline.tiny.demonstrations import write_answer, write_check, write_claims
@@ -140,12 +140,31 @@ def test_the_solver_is_sampled_as_in_training(scripted: Any) -> None:
     settings = {request.messages[0]["content"]: request.settings for request in sampler.requests}
     assert settings["solver"].temperature == recipe.rollout.temperature
     assert settings["solver"].max_tokens == recipe.rollout.max_response_tokens
-    assert settings["checker"] == recipe.audit.checker
+    assert settings["checker"].model_copy(update={"seed": None}) == recipe.audit.checker
+
+
+def test_each_request_has_a_seed_of_its_own_the_same_in_the_next_measurement(scripted: Any) -> None:
+    """So one model has one measurement, in whatever order its engine answers."""
+    setup, asked = setup_for(load_recipe("tiny"), "scripted", num_rows=NUM_WORLDS, seed=SEED), []
+    for _ in range(2):
+        sampler = scripted(scripted_policy())
+        asyncio.run(evaluate_with(sampler, setup))
+        asked.append({str(one.messages): one.settings.seed for one in sampler.requests})
+    first, again = asked
+    assert first == again and None not in first.values()
+    assert len(set(first.values())) == len(first) >= 3 * NUM_WORLDS, "a prompt of each role, for each row"
 
 
 def test_a_sampler_that_fails_ends_the_evaluation(scripted: Any) -> None:
     with pytest.raises(SamplerError):
         measure(scripted, [SamplerError("engine", "died")] * NUM_WORLDS)
+
+
+@pytest.mark.parametrize("num", [1, 2, 7, 25, 100, 399, 400, 838])
+def test_an_interval_holds_its_rate(num: int) -> None:
+    for flag in (True, False):
+        found = rate([flag] * num)
+        assert 0 <= found.low <= found.value <= found.high <= 1
 
 
 def test_wilson_interval_of_a_rate() -> None:
@@ -169,6 +188,26 @@ def test_difference_is_paired() -> None:
     assert found.value == 0.5 and 0.35 < found.low < 0.5 < found.high < 0.65
     with pytest.raises(ValueError, match="shorter"):
         difference(before, after[:-1])
+
+
+def test_rows_about_one_subject_are_no_independent_rows() -> None:
+    """Four equal rows of each of 25 clusters say as much as 25 rows."""
+    once, clusters = [True, False, True, True, False] * 5, [f"{place}" for place in range(25)]
+    fourfold, of_each = once * 4, clusters * 4
+    for one, other in (
+        (rate(once), rate(fourfold, of_each)),
+        (rate([False] * 25), rate([False] * 100, of_each)),
+        (difference([False] * 25, once), difference([False] * 100, fourfold, of_each)),
+    ):
+        assert (other.low, other.high) == pytest.approx((one.low, one.high))
+        assert (one.num_rows, other.num_rows) == (25, 100)
+
+
+def test_rows_of_real_text_that_share_a_subject_are_one_cluster() -> None:
+    setup = setup_for(load_recipe("smollm2"), "model", num_rows=400)
+    rows = rows_of(setup)
+    assert len(set(_clusters(rows, setup))) == 133
+    assert len({row.asked[0].subject for row in rows}) == 249, "a row's second fact is asked elsewhere, too"
 
 
 def test_setup_refuses_what_it_does_not_know() -> None:

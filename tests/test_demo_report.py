@@ -332,6 +332,18 @@ def test_a_demo_of_other_settings_is_another_demo(stage: Stage) -> None:
         demo.run_demo(run_dir=Path("runs/other"), overrides=["seed=3"])
 
 
+def test_an_interrupted_demo_is_no_other_demo(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    run_dir, stage.measuring_fails = Path("runs/demo"), True
+    with pytest.raises(TrainingFailedError):
+        demo.run_demo(run_dir=run_dir, seed=0, steps=4)
+    assert "all in runs/demo, where the same command goes on" in capsys.readouterr().out
+    for other in ({"seed": 1}, {"steps": 5}, {"overrides": ["ppo.kl_coef=0.1"]}, {"recipe": "tiny_kinds"}):
+        with pytest.raises(ValueError, match=r"runs/demo holds an unfinished demo of \['tiny', 0, 4, 400\]"):
+            demo.run_demo(**{"run_dir": run_dir, "seed": 0, "steps": 4, **other})  # type: ignore[arg-type]
+    stage.measuring_fails = False
+    assert demo.run_demo(run_dir=run_dir, seed=0, steps=4) == 0
+
+
 def test_an_interrupted_demo_resumes_without_measuring_again(stage: Stage) -> None:
     run_dir = Path("runs/demo")
     stage.training_fails = True

@@ -117,7 +117,7 @@ def test_the_one_file_is_taken_out_of_an_archive(tmp_path: Path) -> None:
 def test_a_server_that_says_no_or_is_not_there_is_one_clear_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ("prepare", "musique", "--out", tmp_path / "out", "--downloads", tmp_path)
+    command = ("prepare", "musique", "--out", tmp_path / "out", "--downloads", tmp_path / "downloads")
     with serve(Served(CONTENT, status=404)) as served:
         said = refused_last(capsys, *command, "--url", served.address)
         assert "the server said 404 Not Found; fetch the file by hand and give it with --input" in said
@@ -125,6 +125,7 @@ def test_a_server_that_says_no_or_is_not_there_is_one_clear_line(
     assert "cannot be reached" in said and "check the network and proxy settings" in said
     said = refused_last(capsys, *command, "--url", "file:///etc/rows")
     assert "is no address of a file; give one like https://HOST/FILE.json" in said
+    assert list(tmp_path.iterdir()) == []
 
 
 def refused_last(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -142,7 +143,8 @@ def test_a_command_that_is_killed_goes_on(tmp_path: Path, capsys: pytest.Capture
     with serve(Served(CONTENT, cuts=[1000], stalled=stalled)) as served:
         arguments = [*MARCH, *map(str, command), "--url", served.address]
         started = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-        part = tmp_path / "musique" / "rows.jsonl.part"
+        address = hashlib.sha256(served.address.encode()).hexdigest()[:12]
+        part = tmp_path / "musique" / address / "rows.jsonl.part"
         deadline = time.monotonic() + 60
         while not (part.exists() and part.stat().st_size == 1000) and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -154,6 +156,39 @@ def test_a_command_that_is_killed_goes_on(tmp_path: Path, capsys: pytest.Capture
     shown = capsys.readouterr()
     assert "8 of 8 rows in" in shown.out
     assert "MuSiQue, https://github.com/StonyBrookNLP/musique, licence: CC-BY-4.0" in shown.err
+
+
+@pytest.mark.parametrize("name", ["tatqa_dataset_train.json", "my_own.json"])
+def test_a_mirrors_file_is_what_was_published_under_its_name(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("prepare", "tatqa", "--out", tmp_path / "out", "--downloads", tmp_path)
+    with serve(Served(SLICES["tatqa"].read_bytes()), name) as served:
+        if name == "my_own.json":
+            assert march(*command, "--url", served.address) == 0
+        else:
+            said = refused_last(capsys, *command, "--url", served.address)
+            assert "git's digest is not" in said and "as published" in said
+
+
+def test_an_archive_of_a_mirror_is_opened_as_the_published_one(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("data/train.json", SLICES["2wikimultihopqa"].read_bytes())
+    command = ("prepare", "2wikimultihopqa", "--out", tmp_path / "out", "--downloads", tmp_path)
+    with serve(Served(packed.getvalue()), "data_ids_april7.zip") as served:
+        assert march(*command, "--url", served.address) == 0
+    assert not (tmp_path / "2wikimultihopqa" / "2wikimultihopqa_train.json").exists(), (
+        "which --download takes"
+    )
+
+
+def test_one_address_cannot_give_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ("prepare", "ragtruth", "--out", tmp_path / "out", "--downloads", tmp_path)
+    said = refused(capsys, *command, "--url", "http://127.0.0.1:1/source_info.jsonl")
+    assert (
+        "ragtruth is read from source_info.jsonl and response.jsonl; give their folder with --input" in said
+    )
 
 
 def test_what_cannot_be_fetched_says_how_to_get_it(capsys: pytest.CaptureFixture[str]) -> None:

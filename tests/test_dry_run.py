@@ -14,6 +14,7 @@ from pipeline.estimate.plan import check_host_memory, estimate, host_bytes
 from pipeline.launch.dry_run import command, show_plan
 from pipeline.settings.recipe import load_recipe
 from pipeline.settings.tree import RECIPES
+from tests.march_cli import refused
 from tests.openrlhf_parser import parse_with_openrlhf
 
 ROOT = Path(__file__).parent.parent
@@ -128,3 +129,13 @@ def test_a_machine_with_too_little_memory_is_told_before_the_training() -> None:
     with pytest.raises(ValueError, match="needs about 8 GiB without a GPU and this machine has 4"):
         check_host_memory(recipe, have=4 * GIB)
     check_host_memory(load_recipe("llama31_8b_stem"), have=4 * GIB)  # it needs GPUs, and says so elsewhere
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)], ids=["training", "dry run"])
+def test_a_file_is_no_folder_of_a_run(
+    more: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rows.jsonl").touch()
+    for run_dir in (tmp_path / "rows.jsonl", tmp_path / "rows.jsonl" / "run"):
+        error = refused(capsys, "train", "tiny", "--run-dir", run_dir, *more)
+        assert error == f"march: --run-dir: {tmp_path / 'rows.jsonl'} is a file; name a folder\n"

@@ -8,6 +8,7 @@ from pipeline.settings.ppo import AdvantageEstimator, PpoSettings
 from reward.types import Role, Trajectory
 from tests.experience_rows import Experience, Generator, Maker, answer, rows_of, trained, turn
 
+from pipeline.training.micro_batches import copies_of  # isort: skip
 from pipeline.training.step_answers import share_turns  # isort: skip
 
 RLOO = PpoSettings(estimator=AdvantageEstimator.RLOO, gamma=1.0, kl_coef=0.0)
@@ -81,7 +82,7 @@ def test_copies_are_one_solver_row_with_the_weight_of_all() -> None:
     (part,) = maker.to_train(laid_out)
     rows = [row for row in rows_of([part]) if row.action_mask.any()]
     assert len(rows) == 2 + 2  # of the Solver two texts, of the Checker two voters
-    share = sum(int(row.action_mask.sum()) for row in rows) / sum(int(b.action_mask.sum()) for b in laid_out)
     (copies,) = (row for row in rows if int(row.action_mask.sum()) == 4)
     first_two = [trained(row) for row in rows_of(laid_out)[:2]]
-    assert torch.equal(trained(copies), (first_two[0] + first_two[1]) * share)
+    assert torch.equal(trained(copies), (first_two[0] + first_two[1]) / 2)
+    assert [int(copies_of(row)) for row in rows].count(2) == 1 and int(copies_of(copies)) == 2

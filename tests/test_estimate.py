@@ -108,6 +108,23 @@ def test_activations_and_logits_of_the_longest_row_on_a_ring_of_four() -> None:
     assert memory(recipe(), LLAMA).roles["critic"].logits == 0
 
 
+def test_scoring_holds_the_logits_of_its_own_micro_batch() -> None:
+    """OpenRLHF turns them to 32 bits: six bytes a logit for a moment."""
+
+    def scoring(size: int, *more: str) -> dict[str, float]:
+        found = memory(recipe(f"rollout.micro_batch_size={size}", *more), LLAMA)
+        return {load.gpu: load.used for load in found.loads if load.phase == "scoring"}
+
+    tokens = 32_759 / 4
+    awake = ["cluster.engine_sleep=false", "cluster.trainer_sleep=false", "cluster.num_nodes=4"]
+    awake += ["cluster.ray_address=auto"]
+    for more in ([], ["cluster.colocate=none", *awake], ["cluster.colocate=actor_ref", *awake]):
+        one, four = scoring(1, *more), scoring(4, *more)
+        assert one and all(
+            four[gpu] - used == pytest.approx(18 * 128_256 * tokens) for gpu, used in one.items()
+        )
+
+
 def test_an_engines_cache_is_what_its_fraction_leaves() -> None:
     space = memory(recipe("estimate.engine_overhead_gib=3"), LLAMA)
     left = 40 * GIB - 2 * 8_030_261_248 - 3 * GIB
@@ -215,6 +232,8 @@ def test_without_manifest_and_table_the_rows_are_asked_for() -> None:
     [
         (["cluster.engine_memory_fraction=0.25"], "engine: its cache holds"),
         (["cluster.ring_attention=1"], "shared by all, training: does not fit"),
+        (["rollout.micro_batch_size=16"], "shared by all, scoring: does not fit"),
+        (["rollout.micro_batch_size=16"], "or lower rollout.micro_batch_size"),
         (["cluster.num_nodes=4", "cluster.ray_address=auto"], "reward.host: 127.0.0.1 is this machine alone"),
         (["rollout.max_prompt_tokens=130000"], "exceed the model's 131,072"),
     ],

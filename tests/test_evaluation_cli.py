@@ -125,8 +125,10 @@ def test_a_model_that_cannot_be_started_is_one_line(
     worlds = tmp_path / "worlds.json"
     worlds.write_text('{"num_worlds": 2, "seed": 0}')
     said = refused(capsys, "evaluate", "nowhere", "--benchmark", f"tiny={worlds}", "--out", tmp_path / "out")
-    assert "model: 'nowhere' is not a folder" in said
-    assert not (tmp_path / "out" / "results.json").exists()
+    assert "MODEL: 'nowhere' is not a folder" in said
+    said = refused(capsys, "evaluate", tmp_path, "--benchmark", f"tiny={worlds}", "--out", tmp_path / "out")
+    assert f"MODEL: no tokenizer in '{tmp_path}'; save the model's tokenizer beside its weights" in said
+    assert not (tmp_path / "out").exists(), "nothing was begun"
 
 
 def started(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:

@@ -14,15 +14,21 @@ from rich.console import Console
 from orchestration.registry.evaluated import metrics_of
 from pipeline.evaluate.compare import choose_best, compare
 from pipeline.evaluate.report import print_choice
-from pipeline.evaluate.results import read_manifest
+from pipeline.evaluate.results import Counts, read_manifest
 from pipeline.statistics import OVERALL, by_slice, estimates, macro_average
 from reward.offline.files import file_sha256
 from tests.promotion_evidence import evidence, write_evidence
 
 
-def whole(folder: Path, passed: Callable[[int], float | None], *, num_items: int = 100) -> Path:
+def whole(
+    folder: Path,
+    passed: Callable[[int], float | None],
+    *,
+    num_items: int = 100,
+    counts: Counts | None = None,
+) -> Path:
     """An evaluation with its average, as a file."""
-    found = evidence(passed, num_items=num_items)
+    found = evidence(passed, num_items=num_items, counts=counts)
     primary = {"shops": estimates(found.items["shops"])["right"]}
     manifest = found.manifest.model_copy(update={"average": macro_average(primary)})
     return write_evidence(folder, replace(found, manifest=manifest))
@@ -44,6 +50,45 @@ def test_the_best_checkpoint_and_those_that_cannot_be_told_from_it(tmp_path: Pat
     print_choice(found, console)
     near = f"Cannot be distinguished from it: {folders['step40']}, {folders['step80']}\n"
     assert near in console.file.getvalue()
+
+
+def test_a_checkpoint_whose_hard_answers_are_missing_is_not_the_best(tmp_path: Path) -> None:
+    every = whole(tmp_path / "step20", lambda index: float(index < 80))
+    hard = whole(tmp_path / "step40", lambda index: float(index < 54) if index < 60 else None)
+    found = choose_best([every, hard])
+    assert found.best == str(every) and found.missing[str(hard)] == pytest.approx(0.4)
+    console = Console(file=io.StringIO(), width=200)
+    print_choice(found, console)
+    assert f"{hard} (40.0% missing)" in console.file.getvalue()
+    assert f"Not chosen, since more than 5% is missing: {hard}" in console.file.getvalue()
+    with pytest.raises(ValueError, match=r"none has an average with at most 5% missing \(.*step40: 40.0%"):
+        choose_best([hard])
+
+
+def test_lost_answers_of_items_with_a_score_are_missing_too(tmp_path: Path) -> None:
+    lost = Counts(num_items=100, num_generations=600, num_unfinished=200)
+    every = whole(tmp_path / "step20", lambda index: float(index < 80))
+    half = whole(tmp_path / "step40", lambda index: float(index < 85), counts=lost)
+    assert choose_best([every, half]).best == str(every)
+    assert choose_best([every, half]).missing[str(half)] == 0.25
+
+
+def test_a_best_one_that_is_worse_on_what_both_have_is_said_to_be(tmp_path: Path) -> None:
+    best = whole(tmp_path / "step20", lambda index: float(index < 54))
+    hard = whole(tmp_path / "step40", lambda index: 1.0 if index < 60 else None)
+    console = Console(file=io.StringIO(), width=200)
+    print_choice(choose_best([best, hard]), console)
+    assert f"On the items that both have it is worse than: {hard}" in console.file.getvalue()
+    assert "Cannot be distinguished" not in console.file.getvalue()
+
+
+def test_checkpoints_are_compared_on_the_items_that_all_have(tmp_path: Path) -> None:
+    """Easy items that one lacks would lower its mean, hard ones raise it."""
+    one = whole(tmp_path / "step20", lambda index: float(index < 50))
+    other = whole(tmp_path / "step40", lambda index: float(index < 49) if index < 96 else None)
+    found = choose_best([one, other])
+    assert found.best == str(one)
+    assert [average.value for average in found.averages.values()] == [50 / 96, 49 / 96]
 
 
 def test_other_items_under_the_same_names_are_not_compared(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,13 @@ pytest.importorskip("inspect_ai")
 from pipeline.evaluate.plan import AuditKind, EvaluationJob, Stage, expect, make_plan
 from pipeline.evaluate.results import Counts, read_all_results, read_manifest
 from pipeline.evaluate.run import run_evaluation
+from pipeline.evaluate.tasks.served import ServedModel, ServerDownError
 from pipeline.statistics import Estimate
-from reward.config import AuditConfig
+from reward.config import AuditConfig, OpenAISamplerConfig
 from reward.offline.files import only_writer
 from tests.benchmark_files import FOLDERS
 from tests.benchmark_files import items_of as benchmark_items
+from tests.chaos_processes import free_port
 from tests.evaluations import (
     QUESTIONS,
     ChatServer,
@@ -27,6 +31,8 @@ from tests.evaluations import (
     items_of,
     small_job,
 )
+
+PAIRS = "contextual_judge_bench"
 
 
 def counts_of(job: EvaluationJob) -> Counts:
@@ -113,14 +119,37 @@ def test_other_settings_are_never_mixed_in(
     first, other = (small_job(tmp_path / "out", model, judge, **{"limit": 4} | one) for one in ({}, changes))
     run_evaluation(first)
     before, num_asked = figures(first.out), len(model.bodies)
+    first.results_path.unlink()  # else it is refused, below
     run_evaluation(other)
     assert len(model.bodies) == num_asked + num_answers
     alone = small_job(tmp_path / "alone", model, judge, **{"limit": 4} | changes)
     run_evaluation(alone)
     assert figures(other.out) == figures(alone.out)
     num_asked = len(model.bodies) + len(judge.bodies)
+    other.results_path.unlink()
     run_evaluation(first)
     assert figures(first.out) == before and len(model.bodies) + len(judge.bodies) == num_asked
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"num_generations": 2}, "num_generations is 4 there and 2 here"),
+        ({"style": "cot"}, "2wikimultihopqa is asked plain there and cot here"),
+        ({"judge_retries": 4}, "judge.judge_retries is 2 there and 4 here"),
+        ({"only": "generate", "generation": {"max_tokens": 9}}, "generation.max_tokens is 8192 there and 9"),
+        ({"benchmarks": {PAIRS: FOLDERS[PAIRS]}}, "it has 2wikimultihopqa, which is not asked now"),
+    ],
+)
+def test_figures_of_another_evaluation_are_not_replaced(
+    changes: dict[str, Any], says: str, tmp_path: Path, model: ChatServer, judge: ChatServer
+) -> None:
+    job = small_job(tmp_path / "out", model, judge, limit=4)
+    run_evaluation(job)
+    before, num_asked = figures(job.out), len(model.bodies)
+    with pytest.raises(ValueError, match=f"results.json is of another evaluation: {says}.*another --out"):
+        run_evaluation(small_job(tmp_path / "out", model, judge, **{"limit": 4} | changes))
+    assert figures(job.out) == before and len(model.bodies) == num_asked
 
 
 def test_a_changed_file_is_another_evaluation(tmp_path: Path, model: ChatServer, judge: ChatServer) -> None:
@@ -130,6 +159,9 @@ def test_a_changed_file_is_another_evaluation(tmp_path: Path, model: ChatServer,
     job = small_job(tmp_path / "out", model, judge, benchmarks={QUESTIONS: path})
     run_evaluation(job)
     path.write_text(json.dumps([rows[0] | {"question": "What else?"}, *rows[1:]]))
+    with pytest.raises(ValueError, match="2wikimultihopqa has other rows or prompts there"):
+        run_evaluation(job)
+    job.results_path.unlink()
     with pytest.raises(ValueError, match="holds no answers to 2wikimultihopqa by these settings"):
         run_evaluation(job.model_copy(update={"only": Stage.JUDGE}))
     run_evaluation(job)
@@ -204,6 +236,29 @@ def test_a_judge_that_is_down_is_one_line_and_resumable(
     assert len(model.bodies) == num_asked and counts_of(job).num_unjudged == 0
 
 
+def test_a_model_that_is_away_is_known_before_anything_begins(tmp_path: Path, judge: ChatServer) -> None:
+    away = OpenAISamplerConfig(base_url=f"http://127.0.0.1:{free_port()}/v1", model="m")
+    job = small_job(tmp_path / "out", judge, judge, model=away)
+    with pytest.raises(ValueError, match=r"model: .* cannot be reached"):
+        run_evaluation(job)
+    assert not (job.out / "logs").exists(), "Inspect has not begun"
+
+
+def test_a_model_that_is_down_costs_the_same_for_each_answer() -> None:
+    away = OpenAISamplerConfig(base_url=f"http://127.0.0.1:{free_port()}/v1", model="m")
+
+    async def depths() -> list[int]:
+        model, found = ServedModel(away, "model"), []
+        for _ in range(5):
+            with pytest.raises(ServerDownError) as raised:
+                await model.sampler()
+            found.append(len(list(traceback.walk_tb(raised.value.__traceback__))))
+        return found
+
+    first, *others = asyncio.run(depths())
+    assert len(set(others)) == 1 and others[0] <= first, "a traceback that grows with each answer"
+
+
 def test_a_judge_that_dies_in_the_middle_loses_nothing(
     tmp_path: Path, model: ChatServer, judge: ChatServer
 ) -> None:
@@ -242,6 +297,19 @@ def test_one_request_that_fails_is_counted_and_asked_again(
     run_evaluation(job)
     assert (len(model.bodies), counts_of(job).num_failed) == (25, 0)
     assert len(items_of(job)[0].generations) == 4
+
+
+def test_an_answer_that_fails_loses_those_to_the_other_prompts_of_its_item(
+    tmp_path: Path, model: ChatServer, judge: ChatServer
+) -> None:
+    """ContextualJudgeBench asks twice about an item; one answer alone says nothing of consistency."""
+    pairs = {"benchmarks": {PAIRS: FOLDERS[PAIRS]}, "limit": 2, "num_generations": 4, "concurrency": 1}
+    model.complete = lambda body: [] if len(model.bodies) == 1 else ["**Result:** A"]
+    job = small_job(tmp_path / "out", model, None, **pairs)
+    run_evaluation(job)
+    figures = read_manifest(job.out).benchmarks[PAIRS]
+    assert (figures.counts.num_generations, figures.counts.num_failed) == (14, 2)
+    assert figures.missing["answers"] == 2 / 16
 
 
 def test_a_smaller_limit_does_not_remove_what_is_begun(

@@ -10,6 +10,7 @@ from pipeline.statistics import (
     JUDGE,
     Estimate,
     ItemScores,
+    average_freedom,
     by_slice,
     estimates,
     judge_agreement,
@@ -110,6 +111,19 @@ def test_pairing_takes_out_what_items_share() -> None:
     assert paired_difference(before, before, "s").value == 0
 
 
+@pytest.mark.parametrize(("num_lost", "num_all"), [(0, 30), (1, 30), (5, 100), (40, 100)])
+def test_cautious_bounds_of_losses_alone_are_clopper_and_pearsons(num_lost: int, num_all: int) -> None:
+    from scipy.stats import beta
+
+    before = items(*((str(i), 1.0) for i in range(num_all)))
+    after = items(*((str(i), float(i >= num_lost)) for i in range(num_all)))
+    found = paired_difference(before, after, "s", is_cautious=True).interval
+    assert found is not None
+    most = beta.ppf(0.975, num_lost + 1, num_all - num_lost)
+    assert found.low == pytest.approx(-most, rel=0.05)
+    assert paired_difference(before[:1], after[:1], "s", is_cautious=True).interval is None
+
+
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
@@ -201,3 +215,14 @@ def test_a_benchmark_without_a_figure_is_not_left_out_of_the_average() -> None:
     for parts in (some, {"x": some["x"], "y": None}):
         found = macro_average(parts)
         assert (found.value, found.interval, found.parts) == (None, None, {"x": 1.0, "y": None})
+
+
+def test_a_benchmark_of_few_documents_that_all_differ_alike_is_not_known_without_error() -> None:
+    """Three documents that rose, beside sixty that did not change in the mean, show no better model."""
+    before = items(*((str(i), float(i < 6)) for i in range(60)))
+    after = items(*((str(i), float(6 <= i < 12)) for i in range(60)))
+    few = items(*((str(i), 0.0) for i in range(3))), items(*((str(i), 1.0) for i in range(3)))
+    parts = {"many": paired_difference(before, after, "s"), "few": paired_difference(*few, "s")}
+    found = macro_average(parts)
+    assert found.value == 0.5 and found.interval is not None
+    assert found.interval.low < 0 and average_freedom(list(parts.values())) < 3

@@ -1,5 +1,6 @@
 """Where evidence stands in the documents, verbatim and at its place in the original text."""
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -82,6 +83,13 @@ def test_any_evidence_that_is_found_reads_the_same_at_its_place(text: str, data:
     if place is not None:
         quoted = " ".join(text[place.start : place.end].split())
         assert quoted and quoted in " ".join(evidence.split())
+
+
+def test_a_long_quotation_that_almost_matches_everywhere_is_looked_for_in_linear_time() -> None:
+    document = Document(id="d", text="a " * 249_999 + "a")
+    begin = time.process_time()
+    assert placed('"' + "a " * 2_000 + 'b"', within=[document]).evidence_at is None
+    assert time.process_time() - begin < 1  # quadratic, it took seven seconds
 
 
 def test_a_quotation_may_hold_quotations() -> None:

@@ -23,6 +23,7 @@ DECLARED = {"400", "401", "408", "413", "415", "422", "429", "431", "500", "503"
     ("reason", "settings", "tail"),
     [
         (Reason.RESPONSE_TOO_LONG, {"max_response_chars": 10}, ""),
+        (Reason.QUERY_TOO_LONG, {"max_query_chars": 10}, ""),
         (Reason.DOCUMENTS_TOO_LONG, {"max_documents_chars": 10}, ""),
         (Reason.TOO_MANY_CLAIMS, {"max_claims": 1}, " 1 2" * 20),
     ],

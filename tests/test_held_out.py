@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from pipeline.data.prepare import ROWS_FILE
-from pipeline.launch.held_out_rows import held_out_file, refuse_trained, write_held_out
+from pipeline.launch.held_out_rows import _rows_of, apart, held_out_file, refuse_trained, write_held_out
 from pipeline.record.checkpoints import keep_model_of, model_of
 from pipeline.rows import write_made
 from pipeline.settings.guards import GuardSettings
@@ -30,6 +30,8 @@ from pipeline.training.held_out import (
 from pipeline.training.oracle import judge_tiny
 from pipeline.training.trainer_settings import TrainerSettings
 from pipeline.worlds.known import is_right
+from pipeline.worlds.wiki.world import WikiWorld
+from pipeline.worlds.world import NUM_MEASURED
 from reward.config import AuditConfig
 from reward.types import Document, Outcome, RagQuery, Verdict
 
@@ -69,11 +71,11 @@ def test_an_answer_counts_by_its_audit_and_by_what_is_right(
     outcome: Outcome, right: bool | None, counts: int
 ) -> None:
     found = held_out_metrics([outcome, UNSCORED], [right, True], max_unscored_rate=0.5)
-    assert found[SCORE] == counts and found["held_out/unscored_rate"] == 0.5
+    assert found[SCORE] == counts / 2 and found["held_out/unscored_rate"] == 0.5
     assert found.get("held_out/right_rate") == (None if right is None else float(right))
 
 
-def test_an_unscored_answer_is_neither_right_nor_wrong() -> None:
+def test_an_unscored_answer_is_in_no_rate_and_counts_0_in_the_score() -> None:
     outcomes = [SUPPORTED, REFUTED, NO_CLAIMS, SUPPORTED, UNSCORED]
     for unknown in (True, False, None):
         found = held_out_metrics(outcomes, [True, True, False, False, unknown], max_unscored_rate=0.5)
@@ -84,8 +86,18 @@ def test_an_unscored_answer_is_neither_right_nor_wrong() -> None:
             "held_out/refuted_rate": 0.25,
             "held_out/no_claims_rate": 0.25,
             "held_out/right_rate": 0.5,
-            SCORE: 0.25,
+            SCORE: 0.2,
         }
+
+
+def test_a_policy_that_breaks_its_audits_is_not_the_best() -> None:
+    """85 right answers of 100 are better than 45 right ones beside 50 whose audit failed."""
+    looks = []
+    for step, (right, refuted, unscored) in enumerate([(85, 15, 0), (45, 5, 50)]):
+        outcomes = [SUPPORTED] * right + [REFUTED] * refuted + [UNSCORED] * unscored
+        rights = [outcome is not REFUTED for outcome in outcomes]
+        looks.append(Look(step, held_out_metrics(outcomes, rights, max_unscored_rate=0.5)[SCORE]))
+    assert looks == [Look(0, 0.85), Look(1, 0.45)] and best_look(looks) == looks[0]
 
 
 def test_a_look_of_which_too_much_is_unscored_has_no_score() -> None:
@@ -208,6 +220,24 @@ def test_no_held_out_row_is_trained_on(world: str, tmp_path: Path) -> None:
     again = trained[3].model_copy(update={"documents": documents, "query": trained[3].query.rstrip("?.")})
     with pytest.raises(ValueError, match="held_out: 1 rows are among those"):
         refuse_trained([again], tmp_path / "data" / ROWS_FILE)
+
+
+def test_held_out_rows_of_real_text_ask_for_no_subject_of_a_measurement() -> None:
+    """Else the best look would be chosen on facts of the measurement that follows."""
+    rows = WikiWorld().rows("held_out")
+    kept = apart(rows, num_measured=NUM_MEASURED)
+    measured = {one.subject for row in rows[:NUM_MEASURED] for one in row.asked}
+    assert len(kept) > 50 and not measured & {one.subject for row in kept for one in row.asked}
+    recipe = tiny("data.source=wiki", "data.max_steps=null", "rollout.max_prompt_tokens=2000")
+    queries, _ = _rows_of(recipe)
+    assert {query.id for query in queries} <= {row.query.id for row in kept} and len(queries) == 12
+
+
+def test_a_world_without_rows_beside_a_measurement_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = WikiWorld().rows("held_out")[:NUM_MEASURED]
+    monkeypatch.setattr(WikiWorld, "rows", lambda *_: few)
+    with pytest.raises(ValueError, match=r"held_out: the 400 that measurements take .* give held_out.path"):
+        _rows_of(tiny("data.source=wiki", "data.max_steps=null", "rollout.max_prompt_tokens=2000"))
 
 
 def test_a_file_of_rows_gives_answers_that_no_prompt_shows(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ AT_ANY_LEVEL = (
     "pipeline/training/step_answers.py",
     "pipeline/training/trainer.py",
     "pipeline/training/trainer_async.py",
+    "pipeline/training/updates.py",
     "pipeline/record/metrics.py",
     "pipeline/training/advantages.py",
     "pipeline/training/agent.py",

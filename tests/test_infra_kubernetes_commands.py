@@ -17,7 +17,7 @@ from pipeline.settings.recipe import load_recipe
 from reward.config import OpenAISamplerConfig
 from reward.serving.config import ServerConfig
 from reward.serving.metrics import AuditMetrics
-from tests.kubernetes_files import OVERLAYS, built, containers, named, of_kind, pods, quantity
+from tests.kubernetes_files import KUBERNETES, OVERLAYS, built, containers, named, of_kind, pods, quantity
 
 
 def parsed(words: list[str]) -> dict[str, Any]:
@@ -52,6 +52,32 @@ def test_commands_are_marchs_own(overlay: str) -> None:
     for where, pod in pods(objects).items():
         if where.startswith("RayJob"):  # KubeRay makes its `ray start`
             assert not any({"command", "args"} & set(one) for one in containers(pod))
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_a_console_waits_for_a_person_with_what_a_look_has(overlay: str) -> None:
+    objects = built(overlay)
+    assert named(objects, "CronJob", "console")["spec"]["suspend"] is True
+    console, look = (pods(objects)[f"CronJob/{name}"] for name in ("console", "retrain"))
+    ((person,), (timer,)) = containers(console), containers(look)
+    for key in ("image", "workingDir", "env", "envFrom"):
+        assert person[key] == timer[key]
+    assert console["metadata"]["labels"] == look["metadata"]["labels"], "the policies that let it out"
+    claims = [one for one in console["spec"]["volumes"] if one in look["spec"]["volumes"]]
+    assert claims == console["spec"]["volumes"]
+    assert person["command"][0] == "sleep" and console["spec"]["serviceAccountName"] == "console"
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_what_the_run_book_types_is_there(overlay: str) -> None:
+    text = (KUBERNETES.parent / "RUNBOOK.md").read_text()
+    for name in re.findall(r"--from=cronjob/([\w-]+)", text):
+        assert named(built(overlay), "CronJob", name)
+    typed = re.findall(r"`k exec job/console -- march ([^`]+)`", text)
+    for words in typed:
+        assert parsed(shlex.split(words)), words
+    for needed in ("model list", "model rollback MODEL", "artifacts gc"):
+        assert any(words.startswith(needed) for words in typed), needed
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS[1:])

@@ -122,6 +122,12 @@ def test_the_readme_names_every_secret() -> None:
     assert not any(of_kind(built(overlay), "Secret") for overlay in OVERLAYS)
 
 
+def test_a_secret_of_one_line_is_made_without_its_files_newline() -> None:
+    text = (KUBERNETES / "README.md").read_text()
+    assert re.findall(r"--from-file=(\w+)", text) == ["reward_tokens"]
+    assert set(re.findall(r'--from-literal=(\w+)="\$\(', text)) == SECRETS - {"reward_tokens"}
+
+
 def test_the_readme_adds_each_repository_that_it_installs_from() -> None:
     text = (KUBERNETES / "README.md").read_text()
     added = set(re.findall(r"helm repo add (\S+) https://", text))

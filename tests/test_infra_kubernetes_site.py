@@ -99,12 +99,12 @@ def test_identities_are_the_accounts(tree: Path, identity: str) -> None:
     assert [problem for one in objects for problem in problems(one, VERSIONS[-1])] == []
     annotations = [
         named(objects, "ServiceAccount", name)["metadata"].get("annotations", {})
-        for name in ("training", "retrain")
+        for name in ("training", "retrain", "console")
     ]
     if identity == "aws-pod-identity":  # an association on the cluster's side
-        assert annotations == [{}, {}]
+        assert annotations == [{}, {}, {}]
     else:
-        assert annotations[0] != annotations[1] and all(annotations)
+        assert len({str(one) for one in annotations}) == 3 and all(annotations)
 
 
 def test_a_worker_is_what_the_head_is_and_each_node_has_its_adapter() -> None:

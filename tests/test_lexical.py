@@ -8,7 +8,7 @@ import pytest
 from reward.config import AuditConfig
 from reward.judging.vote import Reason
 from reward.lexical import lexical_audit
-from reward.types import ClaimState, Document, DocumentSpan, Outcome, RagQuery
+from reward.types import ClaimState, Document, DocumentSpan, Outcome, RagQuery, Span
 
 DOCUMENTS = (
     Document(
@@ -96,6 +96,9 @@ def test_too_many_numbers_and_too_long_responses_are_unscored() -> None:
     config = AuditConfig(max_claims=2, max_response_chars=100)
     many = lexical_audit(QUERY, "466 and 466 and 466", config)
     assert (many.outcome, many.reward, many.reason) == (Outcome.UNSCORED, None, Reason.TOO_MANY_CLAIMS)
+    refuted = lexical_audit(QUERY, "466 and 467 and 466", config)
+    assert (refuted.outcome, refuted.num_mentions) == (Outcome.REFUTED, 3)
+    assert refuted.uncovered == (Span(start=16, end=19),), "what is beyond the bound is listed"
     long = lexical_audit(QUERY, "4" * 101, config)
     assert (long.outcome, long.reward, long.reason) == (Outcome.UNSCORED, None, Reason.RESPONSE_TOO_LONG)
 

@@ -155,3 +155,9 @@ def test_values_of_two_paragraphs_of_wikipedia_are_mostly_seen_to_be_exchanged_a
     crossed = [outcome(query, (a, b), (b, a)) for query, a, b in known]
     assert right.count(Outcome.SUPPORTED) >= 0.99 * len(known)
     assert crossed.count(Outcome.REFUTED) >= 0.7 * len(known)
+
+
+def test_the_sides_of_a_score_are_not_gathered_from_several_documents() -> None:
+    texts = ("Tverrvik beat Rovers.", "Ann has 3 cats.", "Bob has 2 dogs.")
+    documents = [Document(id=str(place), text=text) for place, text in enumerate(texts)]
+    assert audit("Tverrvik won 3-2.", *documents)[0] is Outcome.REFUTED

@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from orchestration.cli import main
+from orchestration.retrain.records import ParentWeights
+from orchestration.retrain.training import LINEAGE_FILE, _record
 from pipeline.artifacts.address import Artifact
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
@@ -128,13 +130,18 @@ def test_reproducing_names_commit_locks_data_and_training(run: Path, store: Arti
 def test_reproducing_measures_with_the_settings_of_then(
     run: Path, store: ArtifactStore, tmp_path: Path
 ) -> None:
-    given = {"num_generations": 1, "limit": 20, "generation": {"temperature": 1.0, "max_tokens": 128}}
+    given = {
+        "num_generations": 1,
+        "limit": 20,
+        "generation": {"temperature": 1.0, "max_tokens": 128, "top_k": None},
+    }
     found = evidence(lambda _: 1.0, num_items=10, weights=weights_sha256(run / "model"), settings=given)
     folder = write_evidence(tmp_path / "measured", found)
     lines = commands(read_lineage(store, publish_run(store, run, evaluations=[folder])), Path("again"))
     [line] = [line for line in lines if line.startswith("march evaluate")]
     for words in ("--generations 1 ", "--limit 20 ", "--set generation.max_tokens=128 "):
         assert words in line
+    assert "--set generation.top_k=null " in line, "the default is another"
     assert "--set generation.temperature=1.0 " in line and "--set judging.temperature=0.6 " in line
     assert "engine" not in line and "weights" not in line
 
@@ -164,6 +171,7 @@ def test_references_are_folders_pointers_and_digests(
 def test_the_commands_publish_show_and_reproduce(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "store"))
 
     def march(*arguments: str) -> str:
@@ -178,6 +186,16 @@ def test_the_commands_publish_show_and_reproduce(
     assert "my-run" in (tmp_path / "page.html").read_text()
     assert "march train" in march("model", "reproduce", digest, "--out", str(tmp_path / "again"))
     assert (tmp_path / "again" / "recipe.yaml").is_file()
+
+    (run / "steps.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
+    second = march("model", "lineage", str(run), "--publish", "--no-link", "--parent", digest).strip()
+    lines = march("model", "reproduce", second, "--out", "again").splitlines()
+    store = open_store(StoreSettings(location=str(tmp_path / "store")))
+    model = read_lineage(store, digest).model
+    assert model is not None
+    assert f"march artifacts get {model.artifact} again/parent --store {store.backend.address}" in lines
+    [train] = [line for line in lines if line.startswith("march train")]
+    assert train.endswith("--set model=again/parent")
 
 
 def test_nothing_that_a_lineage_says_commands_the_terminal(
@@ -210,3 +228,9 @@ def test_an_evaluation_of_other_weights_is_none_of_the_runs(
     other = write_evidence(tmp_path / "other", evidence(lambda _: 1.0, num_items=10, weights="a" * 64))
     with pytest.raises(ValueError, match="other: evaluates other weights"):
         publish_run(store, run, evaluations=[other])
+
+
+def test_a_retrainings_lineage_has_the_retrainings_name(run: Path, tmp_path: Path) -> None:
+    parent = ParentWeights(sha256=None, uri="start")
+    kept = _record(run, tmp_path / "record", parent, "shop-train-1")
+    assert json.loads((kept / LINEAGE_FILE).read_text())["run"] == "shop-train-1"

@@ -109,9 +109,11 @@ def test_json_has_no_second_message_for_terminals() -> None:
 
 
 def test_text_is_one_line_and_json_too() -> None:
-    forged = "audit of q\n2026-01-01 INFO reward: all is well\x1b[2J"
+    forged = "audit of q\n2026-01-01 INFO reward: all is well\x1b[2J \u202egnp.exe\u2066"
     text = TextFormatter("%(levelname)s %(message)s").format(record(forged))
-    assert text == "INFO audit of q\\x0a2026-01-01 INFO reward: all is well\\x1b[2J [r-1]"
+    assert (
+        text == "INFO audit of q\\x0a2026-01-01 INFO reward: all is well\\x1b[2J \\u202egnp.exe\\u2066 [r-1]"
+    )
     line = json_formatter().format(record(forged))
     assert "\n" not in line
     told = json.loads(line)

@@ -92,6 +92,22 @@ def test_a_question_that_shows_its_answer_in_another_unit_covers_nothing() -> No
 
 
 @pytest.mark.parametrize(
+    ("response", "numbers"),
+    [
+        ("Ann Berg has [7] children.", ["7"]),
+        ("Ann Berg has **[7]** children.", ["7"]),
+        ("There were [6] young women.", ["6"]),
+        ("She won [3] prizes [1].", ["3"]),
+        ("According to [2] members came. In [2] sales rose. Many came [3]. [3] Rivers run.", []),
+    ],
+)
+def test_a_count_in_brackets_is_no_citation(response: str, numbers: list[str]) -> None:
+    nine = tuple(Document(id=str(place), text="x") for place in range(9))
+    found = response_numbers(response, RagQuery(id="1", query="?", documents=nine))
+    assert [response[one.start : one.end] for one in found] == numbers
+
+
+@pytest.mark.parametrize(
     ("response", "hidden"),
     [
         ("Half the people left.", "Half"),

@@ -16,7 +16,16 @@ from tests.experience_rows import Experience, Maker, answer, buffered, micro_bat
 
 from openrlhf.models.loss import PolicyLoss  # isort: skip  # after cpu.install()
 from openrlhf.trainer.ppo_utils.experience_maker import RemoteExperienceMaker  # isort: skip
-from pipeline.training.micro_batches import batch_of, by_tokens, rows_of, scoring_batches, shared  # isort: skip
+from pipeline.training.micro_batches import (  # isort: skip
+    batch_of,
+    by_tokens,
+    copies_of,
+    num_actions,
+    rows_of,
+    scoring_batches,
+    shared,
+)
+from pipeline.training.updates import LossOfCopies  # isort: skip
 
 RLOO = PpoSettings(estimator=AdvantageEstimator.RLOO, gamma=1.0, kl_coef=0.1)
 LENGTHS = st.lists(st.integers(1, 50), max_size=20)
@@ -108,30 +117,63 @@ def test_models_see_no_masked_and_no_equal_row_and_all_figures_are_as_if_they_di
             assert torch.equal(ours.info[name].float(), theirs.info[name].float()), name
 
 
-def loss_and_gradient(parts: list[Experience], *, max_tokens: int) -> list[torch.Tensor]:
-    """OpenRLHF's loss of a step, and its gradient by a parameter of each token and position."""
-    weights = torch.linspace(-0.4, 0.4, 64).requires_grad_()
-    total = torch.zeros(())
+class Update:
+    """What OpenRLHF's loss says of a step, for a policy with a parameter of each token and position."""
+
+    def __init__(self) -> None:
+        self.weights = torch.linspace(-0.4, 0.4, 64).requires_grad_()
+        self.loss = torch.zeros(())
+        self.sums, self.num_tokens = torch.zeros(3), 0.0
+
+    def add(self, loss_fn: PolicyLoss, batch: Experience, num_tokens: float, **info: Any) -> None:
+        tokens, old = batch.sequences[:, 1:], batch.action_log_probs
+        new = old + self.weights[tokens] * torch.cos(torch.arange(tokens.shape[1]) * 0.7)
+        sampled = old + 0.3 * (tokens % 5 - 2)  # the engines'
+        loss, clipped, kl, _, out_of_bounds = loss_fn(
+            new, old, batch.advantages, action_mask=batch.action_mask, rollout_log_probs=sampled, **info
+        )
+        self.loss = self.loss + loss
+        if num_tokens:
+            self.sums += num_tokens * torch.stack([clipped, kl, out_of_bounds]).detach()
+            self.num_tokens += num_tokens
+
+    def figures(self) -> list[torch.Tensor]:
+        """Loss and gradient, then clip fraction, KL and share out of bounds, over all tokens."""
+        self.loss.backward()
+        assert self.weights.grad is not None
+        return [self.loss.detach(), self.weights.grad, self.sums / self.num_tokens]
+
+
+CORRECTION: dict[str, Any] = {"is_correction_level": "token", "is_correction_threshold": (0.6, 1.5)}
+
+
+def of_all_rows(batches: list[Experience]) -> list[torch.Tensor]:
+    update, total = Update(), float(sum(batch.action_mask.sum() for batch in batches))
+    for batch in batches:
+        num_tokens = float(batch.action_mask.sum())
+        update.add(PolicyLoss(**CORRECTION), batch, num_tokens, batch_num_tokens=total)
+    return update.figures()
+
+
+def of_kept_rows(parts: list[Experience], *, max_tokens: int) -> list[torch.Tensor]:
+    update, loss_fn = Update(), LossOfCopies(**CORRECTION)
     for batch, info in micro_batches_of(buffered(parts, max_tokens=max_tokens)):
-        tokens = batch.sequences[:, 1:]
-        old, mask = batch.action_log_probs, batch.action_mask
-        new = old + weights[tokens] * torch.cos(torch.arange(tokens.shape[1]) * 0.7)
-        total = total + PolicyLoss()(new, old, batch.advantages, mask, None, **info)[0]
-    total.backward()
-    assert weights.grad is not None
-    return [total.detach(), weights.grad]
+        loss_fn.copies = copies_of(batch)
+        update.add(loss_fn, batch, float(num_actions([batch])), **info)
+    return update.figures()
 
 
-def test_loss_and_gradient_are_those_of_all_rows() -> None:
+def test_loss_gradient_and_figures_are_those_of_all_rows() -> None:
     maker = Maker(RLOO, samples=3, policy=Counting(), critic=None)
     laid_out = maker.lay_out(answers())
     parts = maker.to_train(laid_out)
     kept = [row for part in parts for row in rows_of(part)]
     assert len(kept) == 7 and all(row.action_mask.any() for row in kept)  # of 12; two pairs are equal
-    expected = loss_and_gradient(laid_out, max_tokens=10_000)
+    expected = of_all_rows(laid_out)
     assert expected[0] != 0 and expected[1].count_nonzero() > 5
+    assert all(0 < share < 1 for share in expected[2][[0, 2]])
     for max_tokens in (1, 30, 1000):
-        for got, want in zip(loss_and_gradient(parts, max_tokens=max_tokens), expected, strict=True):
+        for got, want in zip(of_kept_rows(parts, max_tokens=max_tokens), expected, strict=True):
             assert torch.allclose(got, want, rtol=1e-5, atol=1e-8)
 
 

@@ -117,7 +117,7 @@ def test_a_client_without_our_packages_loads_the_champion_and_gets_an_answer(
 
 def test_without_a_server_a_client_loads_the_folder_itself(tmp_path: Path) -> None:
     store, uri = open_store(StoreSettings(location=str(tmp_path / "a store"))), f"sqlite:///{tmp_path}/db"
-    registry, digest = Registry(uri), store.publish(_TINY, kind="model").digest
+    registry, digest = Registry(uri, creates=True), store.publish(_TINY, kind="model").digest
     version, _ = register_weights(registry, "alone", f"artifact:{digest}", store=lambda: store)
     registry.set_alias("alone", "champion", version)
     assert _as_a_client(uri, "models:/alone@champion", {}, tmp_path)["said"].strip()

@@ -17,12 +17,21 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 
-from pipeline.record import mlflow_sender
+from pipeline.record import mlflow_sender, tracking
 from pipeline.record.mlflow_sender import kept_status, missing, send
 from pipeline.record.rollout_files import rollouts_file
 from pipeline.record.run import TrainingFailedError
 from pipeline.record.run_status import ENDED_TAG, note_status, read_status
-from pipeline.record.tracking import drop_steps_after, read_sent, read_steps, start_mlflow_run
+from pipeline.record.tracking import (
+    drop_steps_after,
+    last_row,
+    read_rows,
+    read_sent,
+    read_steps,
+    rows_since,
+    start_mlflow_run,
+    write_sent,
+)
 from tests.march_cli import march
 from tests.mlflow_process import mlflow_server
 from tests.rollout_runs import step_log, trained_answer, write_state
@@ -31,7 +40,7 @@ from tests.rollout_runs import step_log, trained_answer, write_state
 TRAINING = """
 import sys, time
 from pathlib import Path
-from pipeline.record import mlflow_sender
+from pipeline.record import mlflow_sender, tracking
 from pipeline.record.tracking import StepLog
 from tests.rollout_runs import trained_answer
 folder, first, last, pause_s = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
@@ -137,6 +146,32 @@ def test_a_step_that_an_earlier_version_sent_itself_is_not_sent_again(tmp_path: 
     step_log(tmp_path).append(2, {"a": 2.0})
     send(tmp_path)
     assert fake.batches == [[("a", 2)]]
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 16])
+@pytest.mark.parametrize("torn", ["", '{"step": 3'])
+def test_new_steps_are_read_from_the_end(
+    block: int, torn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracking, "_BLOCK", block)
+    assert rows_since(tmp_path, 0) == [] and last_row(tmp_path) is None
+    file = tmp_path / "steps.jsonl"
+    file.write_text(torn)
+    assert rows_since(tmp_path, 0) == [] and last_row(tmp_path) is None
+    file.write_text('{"step": 1, "timestamp": 5}\n{"step": 2, "timestamp": 6}\n' + torn)
+    assert rows_since(tmp_path, 0) == read_rows(tmp_path)
+    assert rows_since(tmp_path, 5) == [{"step": 2, "timestamp": 6}] == [last_row(tmp_path)]
+    assert rows_since(tmp_path, 6) == []
+
+
+def test_a_new_step_costs_the_same_after_many(tmp_path: Path, fake: Fake) -> None:
+    """The whole record was read after each step: 90 MB after 20,000."""
+    write_state(tmp_path, tracking_uri="", run_id="r")
+    sent = "no JSON, so whoever reads it fails\n" * 5_000 + '{"step": 5001, "timestamp": 5}\n'
+    (tmp_path / "steps.jsonl").write_text(sent + '{"step": 5002, "timestamp": 6, "a": 1.0}\n')
+    write_sent(tmp_path, step=5)
+    send(tmp_path)
+    assert fake.batches == [[("a", 5002)]] and not missing(tmp_path)
 
 
 @pytest.fixture

@@ -183,6 +183,8 @@ def test_no_network_and_no_wheel_is_one_line(
     ("arguments", "problem"),
     [
         (("no-such",), "no such file or folder, and no known model (smollm2) or name of the hub"),
+        (("./w",), "./w: no such file or folder"),
+        (("~/w",), "~/w: no such file or folder"),
         (("mine", "--from", "{tmp}/a.gguf"), "a.gguf: no such file"),
         (("mine", "--from", "{tmp}/text.gguf"), "is no GGUF file, or damaged"),
         (("mine", "--from", "{tmp}"), "has no config.json"),

@@ -75,14 +75,14 @@ def test_grafanas_models_know_all_of_the_dashboard() -> None:
 
 
 def played(tmp_path: Path, alert: str, series: dict[str, str], at: str, **labels: str) -> None:
-    """Plays series through the alerts and expects one of them to fire, and nothing else of its name."""
+    """Plays series through the alerts and expects one with these labels; without labels, none of its name."""
     file = "alerts-stack.yaml" if alert in {rule["alert"] for rule in STACK} else "alerts-schedule.yaml"
     rule: dict[str, Any] = next(one for one in [*SCHEDULE, *STACK] if one["alert"] == alert)
     fired = {"exp_labels": {**labels, **rule["labels"]}, "exp_annotations": rule["annotations"]}
     test = {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
-        "alert_rule_test": [{"eval_time": at, "alertname": alert, "exp_alerts": [fired]}],
+        "alert_rule_test": [{"eval_time": at, "alertname": alert, "exp_alerts": [fired] if labels else []}],
     }
     path = tmp_path / "test.yaml"
     path.write_text(yaml.safe_dump({"rule_files": [str(MONITORING / file)], "tests": [test]}))
@@ -99,6 +99,13 @@ def test_a_trigger_that_starts_nothing_is_told_and_one_whose_retraining_runs_is_
         'march_retraining_running{retrain_job="busy"}': "1x500",
     }
     played(tmp_path, "MarchRetrainingDoesNotStart", series, "7h", retrain_job="stuck")
+
+
+@needs_promtool
+def test_drift_is_told_until_a_retraining_for_it_has_ended(tmp_path: Path) -> None:
+    drift = {'march_retraining_due{retrain_job="shop",cause="drift"}': "0x9 1x29 0x30"}
+    played(tmp_path, "MarchDrift", drift, "20m", retrain_job="shop")
+    played(tmp_path, "MarchDrift", drift, "45m")
 
 
 @needs_promtool

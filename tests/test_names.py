@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reward.claims.names import Name, Names, find_names
 from reward.claims.names.index import index_names
 from reward.claims.names.model import name_of
+from reward.claims.names.uncapitalised import with_capitals
 from reward.config import AuditConfig
 from reward.lexical import lexical_audit
 from reward.types import Document, Outcome, RagQuery
@@ -53,7 +54,7 @@ def test_a_pair_is_judged_as_a_careful_reader_judges_it(row: dict[str, str]) -> 
 @pytest.mark.parametrize("row", rows("name_lookups.tsv"), ids=lambda row: row["answer"][:60])
 def test_documents_hold_the_names_of_an_answer_or_do_not(row: dict[str, str]) -> None:
     asked = query(row["document"])
-    names = find_names(row["answer"].replace("\\n", "\n"))
+    names = find_names(with_capitals(row["answer"].replace("\\n", "\n"), asked))
     lookup = NAMES.lookup(asked.documents)
     verdict = "supported" if all(lookup.find(name) for name in names) else "refuted"
     assert (verdict if names else "none") == row["relation"], row["why"]
@@ -109,6 +110,34 @@ def test_the_tables_are_large_enough() -> None:
     ],
 )
 def test_names_are_found_by_their_capitals(text: str, names: list[str]) -> None:
+    assert found(text) == names
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        *("**{}**", "*{}*", "`{}`", "<b>{}</b>", "[{}](https://a.org)", "***{}***"),
+        *("({})", "[{}]", '"{}"', "\u201c{}\u201d", "\u2014 {}", "$\\boxed{{{}}}$"),
+    ],
+)
+def test_common_words_are_a_name_in_any_markup(markup: str) -> None:
+    """A policy would learn to set what it makes up in bold."""
+    marked = markup.format("United States")
+    assert found(f"The answer is {marked}.") == ["United States"]
+    assert found(f"The answer is {marked} according to it.") == ["United States"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("- **Green Bay** won the game.", ["Green Bay"]),
+        ("The answer: United States.", ["United States"]),
+        ("They met in the town of **Reading**.", ["Reading"]),
+        ("**Key Point:** Be patient.", []),
+        ("Stir it. **Next Step:** Add salt.", []),
+    ],
+)
+def test_markup_alone_makes_no_name(text: str, names: list[str]) -> None:
     assert found(text) == names
 
 
@@ -298,3 +327,9 @@ def test_a_direction_is_a_claim_only_where_the_documents_say_the_opposite(
     assert [name.text for name in names if name.text.islower()] == contradicted
     verdict = lexical_audit(query(document), response, AuditConfig(kinds=("name",)))
     assert (verdict.outcome is Outcome.REFUTED) == bool(contradicted)
+
+
+@pytest.mark.parametrize("answer", ["ßolmek ßandor", "\u0149oldan \u0149arvik", "simone delacour won"])
+def test_capitals_that_are_added_move_no_character(answer: str) -> None:
+    asked = query("The winner was Ann Lee, with Bo.")
+    assert len(with_capitals(answer, asked)) == len(answer)

@@ -40,7 +40,8 @@ def test_the_averages_of_long_names_are_whole(narrow: Console) -> None:
     near = Interval(low=0.905, high=0.985)
     one = MacroAverage(value=0.952, interval=near, parts={})
     averages = dict.fromkeys(names, one)
-    print_choice(Choice(best=names[0], averages=averages, behind={}), narrow)
+    missing = dict.fromkeys(names, 0.0)
+    print_choice(Choice(best=names[0], averages=averages, behind={}, missing=missing), narrow)
     lines = shown(narrow)
     assert sum("95.2" in line and "90.5 to 98.5" in line for line in lines) == 2, lines
     assert all(name in "".join("".join(line[:40].split()) for line in lines) for name in names)

@@ -6,7 +6,12 @@ import pytest
 from babel import Locale
 
 from reward.claims.numbers import equal, find_numbers, parse_number
-from reward.claims.numbers.conventions import ENGLISH, Conventions, conventions_of
+from reward.claims.numbers.conventions import (
+    ENGLISH,
+    Conventions,
+    conventions_of,
+    conventions_of_response,
+)
 from reward.claims.numbers.writing import canonical
 from reward.locales import DateOrder
 from tests.test_number_properties import LOCALES
@@ -31,9 +36,11 @@ ENGLISH_TEXT = "The club has many members and is known in the town."
         ("12.5%", ".", None),
         ("0,75", ",", None),
         ("3,5 Mio. Euro", ",", None),
-        ("25/3/2021", ".", DAY),
+        ("25-3-2021", ".", DAY),
+        ("25.3.2021", ".", None),  # dates with points have the day first everywhere
         ("3/25/2021", ".", MONTH),
-        ("25.3.2021", ".", DAY),
+        ("25-3-2021", ".", DAY),
+        ("25.3.2021", ".", None),  # dates with points have the day first everywhere
         ("3-25-2021", ".", MONTH),
         # What can be read twice, or is no decimal number.
         ("5/3/2021", ".", None),
@@ -80,7 +87,9 @@ def test_what_a_text_shows(text: str, decimal: str, order: DateOrder | None) -> 
         ("12,000", [GERMAN], ".", DAY),
         ("1.500", [ENGLISH_TEXT, "1,234.5"], ".", None),
         ("1.500", ["1.234,5", "1,234.5", "2.345,6"], ",", None),
-        (ENGLISH_TEXT, [GERMAN + " 12,5 %"], ".", DAY),  # English says nothing of dates
+        (ENGLISH_TEXT, [GERMAN + " 12,5 %"], ".", None),  # nor does German, of an English text
+        (ENGLISH_TEXT, ["25/3/2021"], ".", DAY),
+        (ENGLISH_TEXT, [GERMAN, ENGLISH_TEXT + " It opened on 3/25/2021."], ".", MONTH),
         (GERMAN, [ENGLISH_TEXT + " 1,234.5"], ",", DAY),
         ("5/3/2021", ["25/3/2021"], ".", DAY),
         ("3/25/2021", ["25/3/2021"], ".", MONTH),
@@ -192,3 +201,13 @@ def test_a_long_text_costs_little(part: str) -> None:
     start = time.perf_counter()
     conventions_of(text)
     assert time.perf_counter() - start < 0.5
+
+
+@pytest.mark.parametrize(
+    ("answer", "decimal"), [("Brennholt employs 5,900 people.", "."), ("Es sind 3,5 %.", ",")]
+)
+def test_a_short_answer_may_group_as_its_documents_do_not(answer: str, decimal: str) -> None:
+    document = (
+        "Die Firma beschäftigt rund 5.900 Mitarbeiter und wurde von der Familie gegründet. Es sind 3,5 %."
+    )
+    assert conventions_of_response(answer, "?", [document]).decimal == decimal

@@ -52,3 +52,21 @@ def test_what_nothing_lists_is_refuted(response: str) -> None:
 )
 def test_what_the_answer_or_a_document_lists_may_be_counted(response: str) -> None:
     assert outcome(response) is Outcome.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("document", "response", "expected"),
+    [
+        ("Three ships sank in 1902.", "Only one ship sank in 1902.", Outcome.REFUTED),
+        ("Three ships sank in 1902.", "In 1902 exactly one ship sank.", Outcome.REFUTED),
+        ("Three ships sank in 1902.", "One of the ships sank in 1902.", Outcome.SUPPORTED),
+        ("Of three ships a single one sank in 1902.", "Only one ship sank in 1902.", Outcome.SUPPORTED),
+        ("Of three ships only the Odin sank in 1902.", "Just one ship sank in 1902.", Outcome.SUPPORTED),
+        ("Three ships sailed in 1902. A ship sank.", "In 1902 only one ship sank.", Outcome.SUPPORTED),
+        ("Three ships sank in 1902.", "From one to five ships sank in 1902.", Outcome.REFUTED),
+        ("Three ships sank in 1902.", "This is only one example of 1902.", Outcome.SUPPORTED),
+    ],
+)
+def test_only_one_of_several_is_refuted(document: str, response: str, expected: Outcome) -> None:
+    query = RagQuery(id="q", query="?", documents=(Document(id="d", text=document),))
+    assert lexical_audit(query, response, AuditConfig()).outcome is expected

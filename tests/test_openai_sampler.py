@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import socket
 import threading
 import time
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 import uvicorn
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 
 from reward.config import OpenAISamplerConfig, SamplingSettings
 from reward.samplers import Message, SamplerError
@@ -32,6 +34,7 @@ class FakeServer:
         self.requests: list[dict[str, Any]] = []
         self.base_url = self.authorization = self.request_id = ""
         self.usage: dict[str, Any] = {}
+        self.num_led_on = 0
 
     async def complete(self, request: Request) -> Response:
         body = await request.json()
@@ -62,6 +65,15 @@ class FakeServer:
                 return _refusal(400, "Unrecognized request argument supplied: top_k")
             case "quotes_once" if len(self.requests) <= 2:
                 return _refusal(400, 'not understood: "... what return_token_ids means to a server"')
+            case "chatty":
+                return _refusal(400, "e" * 480 + self.authorization + "e" * 1_000_000)
+            case "elsewhere":
+                return RedirectResponse(f"{self.base_url}/models")  # 307: the request is repeated there
+            case "compressed":
+                data = gzip.compress(json.dumps(self._completion(body)).encode())
+                return Response(data, media_type="application/json", headers={"Content-Encoding": "gzip"})
+            case "endless":
+                return StreamingResponse(b" " * 65_536 for _ in range(1_000))
             case "html":
                 return HTMLResponse("<html>a proxy's page</html>")
             case "not_a_completion":
@@ -96,6 +108,11 @@ def fake() -> Iterator[FakeServer]:
     server = FakeServer()
     app = FastAPI()
     app.post("/v1/chat/completions")(server.complete)
+
+    @app.post("/v1/models")
+    async def led_on() -> dict[str, Any]:
+        server.num_led_on += 1
+        return {"secret": "of another server"}
 
     @app.get("/v1/models")
     async def models() -> dict[str, Any]:
@@ -267,6 +284,10 @@ def test_a_busy_server_is_asked_again_by_the_package(fake: FakeServer) -> None:
         ("no_content", "bad_response", "no content"),
         ("filtered", "bad_response", "content_filter"),
         ("html", "bad_response", "not a chat completion"),
+        ("elsewhere", "bad_response", "answered 307"),
+        ("compressed", "bad_response", "came as 'gzip'"),
+        ("endless", "bad_response", "over 33554432 bytes"),
+        ("chatty", "bad_response", "Error code: 400 - eee"),
         ("not_a_completion", "bad_response", "0 of 3"),
     ],
 )
@@ -275,7 +296,18 @@ def test_every_failure_has_its_reason(fake: FakeServer, behaviour: str, reason: 
     with pytest.raises(SamplerError) as caught:
         sample(fake, timeout_s=0.3 if behaviour == "slow" else 5)
     assert caught.value.reason == reason
-    assert words in caught.value.detail
+    assert words in caught.value.detail and len(caught.value.detail) < 700
+
+
+def test_a_redirect_is_not_followed_and_no_half_of_a_key_is_quoted(
+    fake: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-secret-of-the-model-server")
+    for fake.behaviour in ("elsewhere", "chatty"):
+        with pytest.raises(SamplerError) as caught:
+            sample(fake, api_key_env="SOME_KEY")
+        assert "sk-" not in caught.value.detail
+    assert not fake.num_led_on
 
 
 def test_no_server_is_a_connection_failure(fake: FakeServer) -> None:
@@ -294,7 +326,7 @@ def test_ready_asks_for_the_model_by_name(fake: FakeServer) -> None:
 
 
 def test_the_key_comes_from_the_environment(fake: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_KEY", "sk-test")
+    monkeypatch.setenv("SOME_KEY", "sk-test\n")  # of a file
     sample(fake, api_key_env="SOME_KEY")
     assert fake.authorization == "Bearer sk-test"
 

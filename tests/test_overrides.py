@@ -26,6 +26,7 @@ def test_what_is_left_out_stays() -> None:
         ({"voters": 5, "min_valid_voters": 2}, ["min_valid_voters: 2 is weaker than this server's 3"]),
         ({"early_stop": True}, ["overrides.early_stop: True is weaker than this server's False"]),
         ({"min_claims": 1}, ["overrides.min_claims: 1 is weaker than this server's 3"]),
+        ({"max_claims": 65}, ["overrides.max_claims: 65 is weaker than this server's 64"]),
         ({"relative_tolerance": 0.1}, ["overrides.relative_tolerance: 0.1 is weaker"]),
         (
             {"uncovered": "unscored"},
@@ -71,6 +72,14 @@ def test_a_weaker_one_only_where_the_server_allows_it(name, value) -> None:
         apply_overrides(STRICT, overrides, bounds=OverrideBounds())
     allowed = apply_overrides(STRICT, overrides, bounds=OverrideBounds(may_weaken=(name,)))
     assert getattr(allowed, name) == value
+
+
+def test_with_more_voters_as_large_a_share_of_them_must_be_readable() -> None:
+    own = AuditConfig(voters=3, min_valid_voters=3)
+    changed = apply_overrides(own, AuditOverrides(voters=9), bounds=OverrideBounds())
+    assert (changed.voters, changed.num_valid_voters_needed) == (9, 9)
+    with pytest.raises(InvalidRequest, match=r"min_valid_voters: 5 is weaker than this server's 9"):
+        apply_overrides(own, AuditOverrides(voters=9, min_valid_voters=5), bounds=OverrideBounds())
 
 
 class KindsConfig(AuditConfig):

@@ -38,7 +38,7 @@ def test_results_are_in_order_and_batches_are_not_read_far_ahead() -> None:
 
 
 def test_a_process_that_dies_is_named() -> None:
-    with pytest.raises(ChildProcessError, match=r"a worker process ended .*; use fewer --workers"):
+    with pytest.raises(ChildProcessError, match=r"a worker process ended .*, or use fewer cores: taskset"):
         list(worked([9]))
 
 

@@ -106,10 +106,17 @@ def test_a_claim_about_a_composite_is_one_and_its_question_holds_no_part_of_it()
         "It drew 50.\n- Question: How many  came? [Answer: 50]",
         "question: x Question: how many came? [answer: 50]",
         "- QUESTION: *How many came?*\n[Answer: 50]",
+        "- Question: How many came? [ Answer : 50]",
+        "- Question : How many came?\n\nas follows [answer\n: [50]]",
     ],
 )
 def test_the_questions_that_a_response_holds_itself(response: str) -> None:
     assert normal_question("How many came?") in quoted_questions(response)
+
+
+def test_a_bracket_in_a_question_hides_nothing_of_it() -> None:
+    response = "- Question: Who was [again] a guest? [Answer: Karl Berg]"
+    assert quoted_questions(response) == {normal_question("Who was [again] a guest?")}
 
 
 def test_a_question_without_a_tag_is_only_a_question() -> None:

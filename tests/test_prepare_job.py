@@ -15,6 +15,7 @@ from pipeline.data.job import run_job
 from pipeline.data.prepare import Manifest, Removal, read_manifest
 from pipeline.data.sources import SOURCES
 from pipeline.data.work import Choices, Input, PrepareJob
+from pipeline.evaluate.benchmarks import make_benchmark
 from pipeline.settings.recipe import TINY_POLICY
 from reward.offline.files import file_sha256
 from reward.types import RagQuery
@@ -57,7 +58,7 @@ def test_the_rows_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> No
         run_job(job(out, *inputs, num_workers=num_workers, evaluation_sets=(TWOWIKI_DEV,)))
         made.append(contents(out))
     assert made[0] == made[1]
-    assert sorted(made[0]) == ["manifest.json", "removed.jsonl", "train.jsonl"]
+    assert sorted(made[0]) == ["data_card.md", "manifest.json", "removed.jsonl", "train.jsonl"]
 
 
 def test_an_input_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,6 +187,25 @@ def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def test_a_sample_of_more_rows_than_there_are_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, path = plain(tmp_path / "rows.jsonl", *(row(str(i), f"Who is {i}?", f"{i} came.") for i in range(4)))
+    command = ("prepare", "jsonl", "--input", path, "--input", path, "--near-duplicates", 0)
+    assert march(*command, "--sample", 5, "--limit", 3, "--out", tmp_path / "out") == 0
+    assert "\nonly 6 rows could be drawn, of 10 that --sample asks for\n" in capsys.readouterr().out
+    assert march(*command, "--sample", 3, "--out", tmp_path / "out") == 0
+    assert "--sample" not in capsys.readouterr().out
+
+
+def test_noise_is_said_to_have_no_effect_without_bioasq(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, path = plain(tmp_path / "rows.jsonl", row("0", "Who?", "Ann came."))
+    assert march("prepare", "jsonl", "--input", path, "--noise", 0.5, "--out", tmp_path / "out") == 0
+    assert "march: --noise has no effect without bioasq\n" in capsys.readouterr().err
+
+
 def test_a_share_of_rows_loses_the_documents_that_answer(tmp_path: Path) -> None:
     inputs = [("hotpotqa", SLICES["hotpotqa"]), ("musique", SLICES["musique"])]
     rows: dict[float, dict[str, RagQuery]] = {}
@@ -259,7 +279,7 @@ def test_the_command_takes_several_datasets(tmp_path: Path, capsys: pytest.Captu
         (("musique", "--input", "{in}", "--exclude-overlap", "no"), "no: no such file; fix the path"),
         (
             ("musique", "--input", "{in}", "--exclude-overlap", "{in}", "--near-duplicates", "0"),
-            "--exclude-overlap: needs --near-duplicates; 1 compares words exactly",
+            "--exclude-overlap: needs --near-duplicates above 0; 1 compares words exactly",
         ),
         (("musique", "--input", "{in}", "--max-prompt-tokens", "9"), "give both or neither"),
         (("tatqa", "--input", "{in}"), "musique_ans.jsonl:1: table: missing; add it"),
@@ -342,6 +362,13 @@ def test_what_a_failed_preparation_finds_is_left_alone(tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == {}
 
 
+def test_a_folder_whose_card_cannot_be_written_has_no_manifest(tmp_path: Path) -> None:
+    (tmp_path / "out" / "data_card.md").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError, match=r"data_card\.md"):
+        run_job(job(tmp_path / "out", plain(tmp_path / "rows.jsonl", row("0", "Who?", "Ann came."))))
+    assert read_manifest(tmp_path / "out") is None
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"), [("unanswerabel", "unanswerable"), ("anwsers", "answers"), ("querry", "query")]
 )
@@ -351,6 +378,25 @@ def test_a_misspelt_key_is_named_with_the_right_one(wrong: str, right: str, tmp_
     given = job(tmp_path / "out", plain(tmp_path / "rows.jsonl", row("0", "Who?", "Ann came."), misspelt))
     with pytest.raises(ValueError, match=rf"rows\.jsonl:2: {wrong}: is no key of a row, but {right} is; fix"):
         run_job(given)
+
+
+def test_a_key_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"id": "1", "query": "Who?", "documents": ["Ann came."], "query": "Why?"}\n')
+    with pytest.raises(ValueError, match=r"rows\.jsonl:1: query: is given twice; keep one of the two"):
+        run_job(job(tmp_path / "out", ("jsonl", file)))
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.TSV"])
+def test_a_table_is_no_file_of_your_own_rows(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text('id,query,documents\n1,Who?,"[""Ann came.""]"\n')
+    with pytest.raises(
+        ValueError, match=rf"{name}: is a table, of which `march audit` alone reads rows; write"
+    ):
+        run_job(job(tmp_path / "out", ("jsonl", path)))
+    with pytest.raises(ValueError, match=rf"{name}: is a table"):
+        list(make_benchmark("jsonl_audit").items(path))
 
 
 def test_keys_that_are_not_used_are_counted_and_named(

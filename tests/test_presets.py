@@ -80,7 +80,7 @@ def test_both_presets_settle_the_same_settings_and_the_page_shows_their_values()
 
 def said(value: object) -> str:
     """A value as the page writes it."""
-    return (", ".join(value) or "none") if isinstance(value, list) else str(json.dumps(value)).strip('"')
+    return (", ".join(value) or "`[]`") if isinstance(value, list) else str(json.dumps(value)).strip('"')
 
 
 def test_the_paper_pays_an_answer_for_the_claims_that_were_made_alone(tmp_path: Path) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 import random
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from orchestration.terminal import progress
 from orchestration.terminal.progress import AnswerProgress, AuditProgress, ByteProgress
+from pipeline.record import progress as training_progress
 from reward.types import Outcome, Verdict
 
 
@@ -60,3 +65,32 @@ def test_answers_of_a_stage_are_counted_by_themselves(log: io.StringIO) -> None:
     assert lines[0].strip() == "generating: 1 of 4 answers"
     assert lines[2].startswith("generating: 3 of 4 answers, ") and "answers/s" in lines[2]
     assert lines[3].strip() == "judging: 1 of 9 answers", "no rate of the stage before"
+
+
+def test_steps_trained_again_after_a_checkpoint_are_shown_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(training_progress, "_POLL_S", 0.05)
+    file = tmp_path / "steps.jsonl"
+    lines = [json.dumps({"step": step, "audit/supported_rate": step / 10}) + "\n" for step in (1, 2, 3)]
+    file.write_text("".join(lines))
+    resumed = (
+        "import pathlib, sys, time; file = pathlib.Path(sys.argv[1])\n"
+        "lines = file.read_text().splitlines(True)\n"
+        "for kept in (2, 3): file.write_text(''.join(lines[:kept])); time.sleep(1)"
+    )
+    with subprocess.Popen([sys.executable, "-c", resumed, str(file)]) as worker:
+        training_progress.show_progress(worker, tmp_path, total_steps=3, note="")
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step")]
+    assert shown == ["step 2/3  accepted 0.20", "step 3/3  accepted 0.30"]
+
+
+def test_figures_have_a_line_of_their_own_beside_a_narrow_bar(tmp_path: Path) -> None:
+    screen = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None)
+    with training_progress.StepProgress(console=screen) as bar:
+        task = bar.add_task("training", total=40, figures="accepted 0.50  true 0.70  unscored 0.00")
+        bar.update(task, completed=4)
+    last = screen.file.getvalue().split("\x1b[2K")[-1]  # type: ignore[attr-defined]
+    bar_line, figures_line, *_ = (line for line in last.splitlines() if line.strip())
+    assert "4/40" in bar_line and "accepted" not in bar_line
+    assert figures_line.strip() == "accepted 0.50  true 0.70  unscored 0.00"

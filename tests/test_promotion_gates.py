@@ -119,18 +119,48 @@ def test_a_slice_that_is_worse_is_not_hidden_by_the_rest() -> None:
     assert run_gates(contest(evidence(half), champion), exempt).state is PASSED
 
 
+SLICES = dict.fromkeys(("slice shops/east", "slice shops/west"), INCONCLUSIVE)
+ANSWERS = dict.fromkeys(("uncovered", "no claims", "refusals"), INCONCLUSIVE)
+
+
 @pytest.mark.parametrize(
     ("num_items", "expected"),
     [
-        (30, {"primary": INCONCLUSIVE, "slice shops/east": INCONCLUSIVE, "slice shops/west": INCONCLUSIVE}),
-        (58, {"slice shops/east": INCONCLUSIVE, "slice shops/west": INCONCLUSIVE}),
-        (60, {}),
+        (30, {"primary": INCONCLUSIVE, **SLICES, **ANSWERS}),
+        (58, SLICES | ANSWERS),
+        (60, ANSWERS),  # of a rise by 5 points, 60 documents show none once in 22 times
+        (80, {}),
     ],
 )
 def test_too_few_documents_are_inconclusive(num_items: int, expected: dict[str, GateState]) -> None:
     candidate = evidence(better, num_items=num_items)
     report = run_gates(contest(candidate, evidence(worse, num_items=num_items, weights=CHAMPION)), POLICY)
     assert not_passed(report) == expected
+
+
+@pytest.mark.parametrize(
+    ("num_documents", "num_lost", "state"),
+    [(30, 0, INCONCLUSIVE), (30, 1, INCONCLUSIVE), (60, 1, PASSED), (60, 2, INCONCLUSIVE), (60, 20, FAILED)],
+)
+def test_losses_of_a_slice_are_rare_only_if_that_is_known(
+    num_documents: int, num_lost: int, state: GateState
+) -> None:
+    """A candidate that loses one document of ten loses at most one of 30 in 18 evaluations of a hundred."""
+    size = 2 * num_documents
+    candidate = evidence(lambda index: float(index % 2 == 1 or index >= 2 * num_lost), num_items=size)
+    champion = evidence(lambda _: 1.0, num_items=size, weights=CHAMPION)
+    assert states(run_gates(contest(candidate, champion), POLICY))["slice shops/east"] is state
+
+
+def test_few_more_refusals_of_a_hundred_answers_are_not_known_to_be_few() -> None:
+    found = evidence(better, num_items=100)
+    refused = [
+        item(index, passed=1.0, text="I cannot answer that.") if index < 2 else one
+        for index, one in enumerate(found.items["shops"])
+    ]
+    candidate = replace(found, items={**found.items, "shops": refused})
+    report = run_gates(contest(candidate, evidence(better, num_items=100, weights=CHAMPION)), POLICY)
+    assert states(report)["refusals"] is INCONCLUSIVE
 
 
 def test_few_differing_documents_are_inconclusive() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import httpx
 import pytest
 
 from reward.serving.tokens import new_token
-from tests.role_server import LABEL, RESPONSE, Running, Start, start_servers  # noqa: F401
+from tests.role_server import LABEL, RESPONSE, TOKEN, Running, Start, start_servers  # noqa: F401
 from tests.test_backpressure import eventually
 
 
@@ -41,6 +42,36 @@ def test_one_caller_does_not_fill_the_server(start: Start, tmp_path: Path) -> No
     assert refused.json()["reason"] == "quota" and "'env'" in refused.json()["detail"]
     assert running.metric('march_requests_refused_total{reason="quota"}') == 1
     assert running.audit(RESPONSE + "    ").status_code == 200  # what ended has left its place
+
+
+def test_bodies_that_are_only_announced_take_no_room(start: Start, tmp_path: Path) -> None:
+    file, token = another_caller(tmp_path, "trainer")
+    running = start(tokens_file=file, max_held_bytes=10_000, max_body_bytes=5_000)
+    head = (
+        f"POST /v1/audit HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 5000\r\n\r\n"
+    )
+    connections = [running.connect() for _ in range(4)]
+    for connection in connections:
+        connection.sendall(head.encode() + b"{")
+    while running.service.admission.num_bytes < 4:
+        time.sleep(0.01)
+    assert audit_by(running, token, RESPONSE).status_code == 200
+    for connection in connections:
+        connection.close()
+
+
+def test_one_caller_does_not_fill_the_memory_for_bodies(start: Start, tmp_path: Path) -> None:
+    file, token = another_caller(tmp_path, "trainer")
+    running = start(tokens_file=file, max_held_bytes=4_000)
+    running.sampler.pause_s = 0.4
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(running.audit, RESPONSE + " " * 2_000)
+        eventually(running, "march_audits_in_flight", 1)
+        refused = running.audit(RESPONSE + " " * 1_000)
+        assert audit_by(running, token, RESPONSE).status_code == first.result().status_code == 200
+    assert refused.status_code == 429 and refused.headers["retry-after"] == "2"
+    assert refused.json()["reason"] == "quota" and "'env'" in refused.json()["detail"]
+    assert running.audit(RESPONSE + " " * 1_000).status_code == 200
 
 
 def test_a_joined_audit_takes_no_place(start: Start) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 from pathlib import Path
@@ -108,6 +109,19 @@ def test_init_never_writes_over_what_is_there(
     assert "there are: smollm2, tiny" in refused(capsys, "init", "new", "--from", "nothing")
     assert "cannot name a job" in refused(capsys, "init", "A Shop")
     assert (tmp_path / "shop/job.yaml").read_text() == "mine" and not (tmp_path / "new").exists()
+
+
+def test_init_leaves_no_half_of_a_job_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fill(source: Path, target: Path) -> None:
+        target.write_bytes(b"")
+        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.copy", fill)
+        assert "No space left on device" in refused(capsys, "init", tmp_path / "shop")
+    assert march("init", tmp_path / "shop") == 0, "not refused as a folder that is not empty"
 
 
 def test_what_init_prints_can_be_pasted_though_the_folder_has_a_space(

@@ -71,6 +71,14 @@ def test_a_failure_of_the_sampler_or_of_the_voters_is_not_looked_up(scripted: An
     assert said(unread) == (Outcome.UNSCORED, None, "too_few_valid_votes")
 
 
+def test_questions_that_leave_a_checker_no_room_are_no_shelter(scripted: Any, picnic: RagQuery) -> None:
+    claim = CLAIM.replace("466", "467")
+    said_by = [claim, SamplerError("prompt_too_long", "no room")]
+    assert said(run(picnic, FALSE, scripted(said_by))) == BY_LOOKUP
+    true = run(picnic, TRUE, scripted([CLAIM, SamplerError("prompt_too_long", "no room")]))
+    assert said(true) == (Outcome.UNSCORED, None, "prompt_too_long")
+
+
 def test_a_rate_of_errors_needs_to_know_all_claims(scripted: Any, picnic: RagQuery) -> None:
     result = run(picnic, FALSE, scripted(["", ""]), reward_function="error_rate")
     assert said(result) == (Outcome.UNSCORED, None, "proposer_malformed")

@@ -254,6 +254,17 @@ def test_what_is_edited_or_deleted_in_mlflow_is_reported_and_written_again(
     assert place.aliases()["champion"] == "1"
 
 
+def test_what_a_tag_of_mlflow_says_does_not_command_the_terminal(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forged = "\x1b]0;owned\x07\x1b[2J\nmarch: shop version 9 is the champion"
+    MlflowClient(place.uri).set_model_version_tag(place.model, "1", "march.decision_uri", forged)
+    capsys.readouterr()
+    march("model", "list", place.model, *place.common[:4])
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("march: ") and "owned" in said and said.isprintable()
+
+
 def test_a_stale_decision_says_who_was_first(place: Place) -> None:
     assert place.promote(1, None) == 0 and place.promote(2, 1) == 0
     seen = place.decisions.state()
@@ -306,7 +317,7 @@ def test_a_registered_model_is_evaluated_by_the_registry_that_lies_here(
     evaluate += ["--out", "evaluated"]
     assert "there is no runs/mlflow.db here" in refused(capsys, *evaluate)
     Path("runs").mkdir()
-    here = Registry("sqlite:///runs/mlflow.db")
+    here = Registry("sqlite:///runs/mlflow.db", creates=True)
     store = ArtifactStore(LocalBackend(tmp_path / "store"))
     register_weights(here, "tiny", str(TINY_POLICY), store=lambda: store)
     assert march(*evaluate) == 0

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from mlflow import MlflowClient
 
 from orchestration.promotion.policy import GatePolicy, SmokePolicy
 from orchestration.promotion.records import GateState
 from orchestration.registry import trial
 from orchestration.registry.smoke import smoke_gate
-from orchestration.registry.store import ModelVersion, Registry
-from pipeline.record.tracking import LOCAL, mlflows_problem
+from orchestration.registry.store import URI_TAG, ModelVersion, Registry
+from pipeline.record.tracking import LOCAL, mlflows_problem, start_mlflow_run
 from pipeline.redaction import one_line, redact, refuse_password
 from tests.chaos_processes import free_port
-from tests.march_cli import refused
+from tests.march_cli import march, refused
 from tests.test_retrain_job import write_job
 from tests.vllm_process import TINY_POLICY
 
@@ -133,9 +136,66 @@ def test_without_an_address_it_is_the_file_of_a_local_retraining_or_one_line(
     assert Registry(None).uri == f"sqlite:///{tmp_path / LOCAL}"
 
 
+def test_a_mistyped_file_of_a_registry_is_refused_and_none_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    (tmp_path / "empty").mkdir()
+    for uri in ("sqlite:///typo.db", "sqlite:///missing/typo.db", "sqlite:////proc/typo.db"):
+        said = f"march: --mlflow {uri}: there is no such file; fix the address\n"
+        assert refused(capsys, "model", "list", "--mlflow", uri) == said
+        assert "empty: holds no" in refused(capsys, "model", "register", "shop", "empty", "--mlflow", uri)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///typo.db")
+    assert "MLFLOW_TRACKING_URI sqlite:///typo.db: there is no" in refused(capsys, "model", "list")
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
+def test_a_database_that_cannot_be_made_is_one_line_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    uri = "sqlite:////proc/mlflow.db"
+    error = refused(capsys, "model", "register", "tiny", TINY_POLICY, "--mlflow", uri)
+    assert error.startswith("march: /proc/mlflow.db: ") and "; fix the path" in error
+
+
+@pytest.mark.parametrize("is_cut", [False, True], ids=["no database", "cut by a full disk"])
+def test_a_damaged_database_is_one_line_with_its_name(
+    is_cut: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    LOCAL.parent.mkdir()
+    with closing(sqlite3.connect(tmp_path / "whole.db", isolation_level=None)) as whole:
+        whole.execute("CREATE TABLE t AS SELECT zeroblob(100000)")
+    LOCAL.write_bytes((tmp_path / "whole.db").read_bytes()[:50_000] if is_cut else b"garbage")
+    job, said = write_job(tmp_path), f"{LOCAL}: is damaged, or no database; restore it from a backup"
+    evaluate = ("evaluate", "models:/tiny/1", "--benchmark", f"tiny={tmp_path}/worlds.json", "--out", "o")
+    for command in (("model", "list"), ("retrain", job), ("retrain", job, "--dry-run"), evaluate):
+        assert said in refused(capsys, *command)
+    assert march("status", job) == 2 and "is damaged, or no database" in capsys.readouterr().out
+    uri = f"sqlite:///{LOCAL.absolute()}"
+    with pytest.raises(ValueError, match=said):
+        start_mlflow_run(tracking_uri=uri, artifact_root=tmp_path, experiment="e", name="n", params={})
+
+
 def test_a_name_that_cannot_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot name a model"):
-        Registry(f"sqlite:///{tmp_path}/mlflow.db").versions("a'b")
+        Registry(f"sqlite:///{tmp_path}/mlflow.db", creates=True).versions("a'b")
+
+
+def test_models_of_others_are_left_out_and_what_they_refer_to_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.setenv("MARCH_ARTIFACTS", str(tmp_path / "store"))
+    client, names = MlflowClient(uri), ["shop@old", "it's", 'a "b"\\c', "shop"]
+    for name in names:
+        client.create_registered_model(name)
+        client.create_model_version(name, "s3://b/1", tags={URI_TAG: f"s3://b/{name}"})
+    registry = Registry(uri)
+    assert registry.models() == ["shop"]
+    assert {one.uri for one in registry.all_versions()} == {f"s3://b/{name}" for name in names}
+    assert march("model", "list", "--mlflow", uri) == 0
+    assert "shop@old: is left out; a model of ours has no quotes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("is_set", [True, False], ids=["variable", "option"])

@@ -19,6 +19,7 @@ from orchestration.commands.promote_view import version_node
 from orchestration.promotion.policy import GatePolicy
 from orchestration.promotion.records import GateReport, GateResult, GateState
 from orchestration.registry.logged import StoredModel
+from orchestration.registry.mlflow_model import MLMODEL, REQUIREMENTS, foreign_code, write_mlflow_model
 from orchestration.registry.register import register_weights
 from orchestration.registry.store import (
     LINEAGE_TAG,
@@ -30,7 +31,7 @@ from orchestration.registry.store import (
 from orchestration.registry.stored import bring_evidence, local_weights, references
 from orchestration.registry.trial import Trial
 from pipeline.artifacts.address import Artifact, forget, located, named_artifact
-from pipeline.artifacts.layout import manifest_key
+from pipeline.artifacts.layout import manifest_key, model_key
 from pipeline.artifacts.local import LocalBackend
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import ArtifactStore, open_store
@@ -41,6 +42,7 @@ from pipeline.models.cache import Origin
 from reward.offline.files import weights_sha256
 from reward.types import RagQuery
 from tests.finished_run import write_finished_run
+from tests.march_cli import march
 from tests.memory_registry import MemoryRegistry as DecidedRegistry
 from tests.memory_registry import decisions_over, promote, version
 from tests.promotion_evidence import better, evidence, write_evidence
@@ -56,11 +58,8 @@ class MemoryRegistry:
     runs: list[str] = field(default_factory=list)
     stored: list[StoredModel] = field(default_factory=list)
 
-    def models(self) -> list[str]:
-        return list(self.versions_of)
-
-    def versions(self, model: str) -> list[ModelVersion]:
-        return self.versions_of[model]
+    def all_versions(self) -> list[ModelVersion]:
+        return [one for versions in self.versions_of.values() for one in versions]
 
     def lineages_of_runs(self) -> list[str]:
         return self.runs
@@ -378,3 +377,35 @@ def test_nothing_without_weights_becomes_champion(action: str, store: ArtifactSt
             "rollback": decisions.rollback,
         }[action]()
     assert decisions.state() == state
+
+
+def test_what_mlflows_clients_would_run_is_only_what_was_registered(
+    store: ArtifactStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "config.json").write_text("{}")
+    model = Artifact(store, store.publish(tmp_path / "weights", kind="model").digest)
+    assert foreign_code(model) == "", "there is nothing yet"
+    write_mlflow_model(model, weights_sha256="a" * 64, lineage=None)
+    assert foreign_code(model) == ""
+    verify = ["artifacts", "verify", "--read", "--store", store.backend.address]
+    assert march(*verify) == 0
+    written = {name: store.backend.read(model_key(model.digest, name)) for name in (MLMODEL, REQUIREMENTS)}
+    changes = {
+        MLMODEL: [
+            (b"loader_module: mlflow.transformers", b"loader_module: evil"),
+            (b"code: null", b"code: code"),
+        ],
+        REQUIREMENTS: [(b"torch", b"evil\ntorch"), (b"mlflow==", b"mlflow @ https://evil/")],
+    }
+    changes[MLMODEL] += [(b"model_binary: model", b"model_binary: ../other"), (b"flavors:", b"flavors: [")]
+    for name, edits in changes.items():
+        before = written[name]
+        assert before is not None
+        for old, new in edits:
+            store.backend.write(model_key(model.digest, name), before.content.replace(old, new))
+            assert "was not written by `march model register`" in foreign_code(model), new
+        assert march(*verify) == 1
+        assert f"{model_key(model.digest, MLMODEL)}: was not written by" in capsys.readouterr().out
+        store.backend.write(model_key(model.digest, name), before.content)
+    assert march(*verify) == 0

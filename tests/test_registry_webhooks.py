@@ -53,6 +53,7 @@ def test_a_promotion_is_heard_of(
     picnic: RagQuery,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     url, bodies = heard
     monkeypatch.setenv("MLFLOW_WEBHOOK_SECRET_ENCRYPTION_KEY", Fernet.generate_key().decode())
@@ -69,6 +70,7 @@ def test_a_promotion_is_heard_of(
         evaluation = write_evidence(tmp_path / "eval", evidence(better, num_items=60, weights=weights))
         (tmp_path / "policy.yaml").write_text(POLICY % "")
         assert march("model", "register", "shop", run / "model") == 0
+        assert f"march model lineage {run} --publish prints what registers both" in capsys.readouterr().err
         policy = ["--policy", tmp_path / "policy.yaml", "--by", "ann"]
         assert march("model", "promote", "shop", "--evaluation", evaluation, *policy) == 0
         end = time.monotonic() + 30

@@ -22,7 +22,7 @@ from orchestration.registry.stored import hold_weights, references
 from orchestration.retrain.loop import retrain
 from orchestration.retrain.records import Ending, Stage, StageRequest, StageResult, stage_folder, stage_key
 from orchestration.retrain.results import Results
-from orchestration.retrain.retention import idle_versions, prune_after, results_of_version, stale_results
+from orchestration.retrain.retention import idle_versions, prune_after, results_of_versions, stale_results
 from pipeline.artifacts.address import Artifact, cached_artifacts, located, named_artifact
 from pipeline.artifacts.backend import StoreError
 from pipeline.artifacts.settings import StoreSettings
@@ -46,6 +46,9 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 class Registrations(MemoryRegistry):
     """A registry whose versions can be deleted."""
+
+    def versions(self, model: str) -> list[ModelVersion]:
+        return self.versions_of.get(model, [])
 
     def delete(self, model: str, version: str) -> None:
         self.versions_of[model] = [one for one in self.versions_of[model] if one.version != version]
@@ -337,7 +340,7 @@ def test_a_version_is_deleted_with_everything_that_only_it_needs(tmp_path: Path)
         tested.retrain(outcome)
     store, registry = tested.store, cast(Registry, tested.shop.registry)
     lost = tested.shop.version("2")
-    stale = results_of_version(store, lost)
+    stale = results_of_versions(store, [lost])
     assert {name.split("/")[2] for name in stale} == {"train", "evaluate", "publish"}
     kept = references(registry, store, without=[lost])
     remove(store, find_garbage(store, references=kept, grace=ALL_AGES, stale=stale), grace=ALL_AGES)
@@ -345,6 +348,21 @@ def test_a_version_is_deleted_with_everything_that_only_it_needs(tmp_path: Path)
     assert digest_in(lost.uri) not in set(store.manifests())
     assert references(registry, store, without=[lost]) <= set(store.manifests())
     assert not list(find_damage(store, store.manifests(), read=True))
+
+
+def test_a_result_is_read_once_however_many_versions_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All results were read for each version: of 1,000 each, a million requests to the bucket."""
+    tested = loop(tmp_path)
+    for _ in range(3):
+        tested.retrain(Ending.REFUSED)
+    store, versions = tested.store, tested.shop.registry.versions(tested.shop.model)
+    apart = [results_of_versions(store, [one]) for one in versions]
+    read, pointed = list[str](), ArtifactStore.pointed
+    monkeypatch.setattr(ArtifactStore, "pointed", lambda store, one: read.append(one) or pointed(store, one))
+    assert results_of_versions(store, versions) == set[str]().union(*apart) != set()
+    assert len(versions) == 3 and len(read) == len(set(read))
 
 
 def test_a_store_that_refuses_to_remove_is_a_warning(

@@ -54,6 +54,14 @@ def test_what_runs_here_is_stopped_in_order(
     assert lock_file(tmp_path / "work" / "shop").exists()
 
 
+def test_where_nothing_ever_ran_nothing_is_left(
+    job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert march("retrain", job, "--cancel") == 0
+    assert capsys.readouterr().out == "nothing runs for shop\n"
+    assert not (tmp_path / "work").exists()
+
+
 def test_what_another_machine_runs_is_cancelled_there(
     job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from orchestration.commands import retrain_run
 from orchestration.retrain.ledger import Ledger
 from orchestration.schedule.timer import note
 from tests.benchmark_files import FOLDERS
+from tests.march_cli import refused
 from tests.schedule_jobs import SCRIPTED_MARCH, script, wait_until
 from tests.supervised import environment
 from tests.test_bad_surroundings import free_port
@@ -107,6 +109,8 @@ def test_it_retrains_once_for_what_has_come(site: Site, capsys: pytest.CaptureFi
     assert (code, report["ending"]) == (0, "promoted") and site.stages.count("train") == 1
     assert report["retraining"]["cause"] == "data: changed: ../rows.jsonl"
     assert report["look"]["seen"]["causes"] == ["data"]
+    note("settled", json.dumps(report))  # the look was before the retraining
+    assert REGISTRY.get_sample_value("march_retraining_due", {"retrain_job": "settled", "cause": "data"}) == 0
     code, report = march(site, capsys, "--if-due")
     assert (code, report["ending"], report["line"]) == (8, "not due", "not due: data: nothing new")
     site.put("rows.jsonl", "second")  # the job's own inputs are as they were, so there is nothing to do
@@ -129,6 +133,8 @@ def test_a_failure_is_told_waits_and_is_given_up(site: Site, capsys: pytest.Capt
     assert REGISTRY.get_sample_value("march_retraining_failures", {"retrain_job": "told"}) == 1
     code, report = march(site, capsys, "--if-due")
     assert (code, report["ending"]) == (8, "not due") and report["look"]["waits_until"] is not None
+    note("told", json.dumps(report))
+    assert REGISTRY.get_sample_value("march_retraining_due", {"retrain_job": "told", "cause": "data"}) == 1
     assert site.stages.count("train") == 1
     assert march(site, capsys)[0] == 1  # by hand: the second in a row
     code, report = march(site, capsys, "--if-due")
@@ -271,12 +277,38 @@ def timer(site: Site, port: int) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(60)
 
 
+def test_a_timer_goes_on_at_once_with_what_was_killed_here(site: Site) -> None:
+    """Its look cannot know whose the lease is that the killed command has left."""
+    site.job.write_text(site.job.read_text().replace("lease_s: 20.0", "lease_s: 3600.0"))
+    site.put("HOLD")
+    process = site.start("--if-due")
+    wait_until(lambda: site.stages, "no stage began", 300)
+    process.kill()
+    process.communicate(timeout=60)
+    (site.folder / "HOLD").unlink()
+    with timer(site, free_port()):
+        wait_until(lambda: "promote" in site.stages, "it waits for the lease", 120)
+
+
+def test_the_timer_refuses_a_job_that_it_cannot_start_and_a_port_in_use(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    idle = write_job(site.folder / "idle")
+    assert "nope.yaml': no such file" in refused(capsys, "schedule", site.job, "nope.yaml")
+    assert f"{idle}: triggers: there is none; add" in refused(capsys, "schedule", site.job, idle)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = f"--port: cannot listen on 127.0.0.1:{port} (Address already in use); stop what uses it"
+        assert said in refused(capsys, "schedule", site.job, "--port", port)
+
+
 def test_the_timer_runs_the_command_shows_its_figures_and_stops_it_in_order(site: Site) -> None:
     port = free_port()
 
     def figures() -> str:
         return httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
 
+    site.put("HOLD")
     with timer(site, port) as process:
         none_yet = [
             f'march_retrainings_total{{result="{result}",retrain_job="shop"}} 0.0'
@@ -284,6 +316,10 @@ def test_the_timer_runs_the_command_shows_its_figures_and_stops_it_in_order(site
         ]
         wait_until(lambda: bool(site.stages), "it never begins", 300)
         assert all(one in figures() for one in none_yet), figures()
+        due = 'march_retraining_due{cause="data",retrain_job="shop"} 1.0'
+        wait_until(lambda: due in figures(), "what it runs for is not shown", 300)
+        assert 'march_retraining_running{retrain_job="shop"} 1.0' in figures()
+        (site.folder / "HOLD").unlink()
         wait_until(lambda: site.stages.count("promote"), "it never retrains", 300)
         counted = 'march_retrainings_total{result="ended",retrain_job="shop"} 1.0'
         wait_until(lambda: counted in figures(), "it is never counted", 300)

@@ -17,14 +17,16 @@ import yaml
 from orchestration.retrain.attempt import Attempt
 from orchestration.retrain.evaluation import IncompleteError, demand_whole
 from orchestration.retrain.inputs import make_plan
-from orchestration.retrain.job import JOBS, BudgetSettings, Job, load_job
+from orchestration.retrain.job import JOBS, BudgetSettings, Job, job_file, load_job
 from orchestration.retrain.records import ParentWeights, Spent, Stage, StageRequest, StageResult, stage_key
 from orchestration.retrain.rows import counted
 from orchestration.retrain.training import _progress, drop_checkpoints
-from pipeline.record.tracking import STEPS_FILE, drop_steps_after
+from pipeline.evaluate.results import Counts
+from pipeline.record.tracking import drop_steps_after
 from pipeline.settings.recipe import load_recipe
 from tests.benchmark_files import FOLDERS
 from tests.march_cli import march, refused
+from tests.rollout_runs import step_log
 
 PARENT = ParentWeights(sha256="a" * 64, uri="tiny")
 SHIPPED = [path.stem for path in JOBS.glob("*.yaml") if "\nregistry:" in path.read_text()]
@@ -68,6 +70,19 @@ def test_what_is_read_lies_beside_the_job_and_what_is_written_does_not(tmp_path:
     assert job.folder == Path("runs/retrain/shop").absolute()
 
 
+def test_a_recipe_names_no_path_for_rows_that_the_job_gives(tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "manifest.json").write_text("{}")
+    (tmp_path / "recipe.yaml").write_text(
+        "extends: tiny\nname: shop\ndata: {source: prepared, max_steps: 2}\n"
+    )
+    given = {"recipe": {"name": "recipe.yaml"}, "data": {"rows": "rows"}}
+    plan = make_plan(load_job(str(write_job(tmp_path, **given))))
+    assert plan.recipe.data.path == tmp_path / "rows"
+    with pytest.raises(ValueError, match="path: missing; give the folder"):
+        make_plan(load_job(str(write_job(tmp_path, recipe={"name": "recipe.yaml"}))))
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -93,6 +108,11 @@ def test_a_wrong_job_is_told_by_its_key(tmp_path: Path, changes: dict[str, objec
 def test_a_job_that_is_not_there_names_those_that_are() -> None:
     with pytest.raises(FileNotFoundError, match="there are: smollm2, tiny"):
         load_job("huge")
+
+
+def test_a_job_is_found_by_its_folder(tmp_path: Path) -> None:
+    file = write_job(tmp_path / "shop")
+    assert job_file(str(tmp_path / "shop")) == file
 
 
 def test_the_command_tells_a_wrong_job_in_one_line(
@@ -246,21 +266,23 @@ def test_a_budget_ends_where_it_says(budget: BudgetSettings, spent: Spent, said:
 
 
 @pytest.mark.parametrize(
-    ("num_missing", "share", "attempt", "command_attempt", "asks_again"),
+    ("num_missing", "num_asked", "attempt", "command_attempt", "asks_again"),
     [
-        (3, 0.05, 1, 1, True),
-        (3, 0.05, 9, 1, True),
-        (3, 0.05, 9, 3, True),
-        (3, 0.05, 9, 4, False),
-        (3, 0.05, 4, 4, False),
-        (3, 0.06, 4, 4, True),
-        (3, 1.0, 9, 4, True),
-        (0, 0.0, 1, 1, False),
+        (3, 60, 1, 1, True),
+        (3, 60, 9, 1, True),
+        (3, 60, 9, 3, True),
+        (3, 60, 9, 4, False),
+        (3, 60, 4, 4, False),
+        (3, 50, 4, 4, True),
+        (3, 3, 9, 4, True),
+        (0, 60, 1, 1, False),
     ],
 )
 def test_missing_answers_are_asked_for_again_and_more_than_the_gates_allow_is_no_refusal(
-    num_missing: int, share: float, attempt: int, command_attempt: int, asks_again: bool, tmp_path: Path
+    num_missing: int, num_asked: int, attempt: int, command_attempt: int, asks_again: bool, tmp_path: Path
 ) -> None:
+    """Answers are counted among the answers, of which an item has several."""
+    counts = Counts(num_items=10, num_generations=num_asked - num_missing, num_failed=num_missing)
     request = StageRequest(
         job=load_job(str(write_job(tmp_path))),
         stage=Stage.EVALUATE,
@@ -271,7 +293,7 @@ def test_missing_answers_are_asked_for_again_and_more_than_the_gates_allow_is_no
         command_attempt=command_attempt,
     )
     with pytest.raises(IncompleteError, match="3 answers") if asks_again else nullcontext():
-        demand_whole(request, num_missing, share=share)
+        demand_whole(request, [counts])
 
 
 @pytest.mark.parametrize(
@@ -303,9 +325,9 @@ def test_steps_that_are_done_again_are_paid_for_again(tmp_path: Path) -> None:
         is_told.set()
 
     def write_steps(first: int, last: int) -> None:
-        with (tmp_path / STEPS_FILE).open("a") as file:
-            for step in range(first, last + 1):
-                file.write(f'{{"step": {step}, "rollout/num_tokens": 1000}}\n')
+        log = step_log(tmp_path)
+        for step in range(first, last + 1):
+            log.append(step, {"rollout/num_tokens": 1000})
 
     write_steps(1, 30)
     recipe = SimpleNamespace(data=SimpleNamespace(max_steps=100))

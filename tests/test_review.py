@@ -67,8 +67,11 @@ def test_a_spreadsheet_opens_it_as_utf_8() -> None:
     assert next(iter(review_csv([]))).startswith("\ufeffkey,row,")
 
 
-@given(st.text(max_size=12), st.sampled_from(["", " ", "=", "+", "-", "@", "\t", "\r", "\uff1d"]))
-def test_no_cell_is_a_formula(text: str, sign: str) -> None:
+@given(
+    st.text(max_size=12) | st.text("=-1a \t\r\n\"';,", max_size=12),
+    st.sampled_from(["", " ", "=", "+", "-", "@", "\t", "\r", "\uff1d", "50;=", '50;"=', "50\t=", "50;\n -"]),
+)
+def test_no_cell_is_a_formula_whatever_separates_the_cells(text: str, sign: str) -> None:
     row, line = picnic_pair()
     claim = line.claims[0]
     asked = claim.claim.model_copy(update={"question": sign + text, "answer": f"{sign}5"})
@@ -77,6 +80,19 @@ def test_no_cell_is_a_formula(text: str, sign: str) -> None:
     for cells in written((row, renamed)):
         for cell in cells.values():
             assert not cell.lstrip(" ").startswith(tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"))
+    file = "".join(review_csv([(row, renamed)]))
+    for delimiter in ";\t":
+        for record in csv.reader(io.StringIO(file, newline=""), delimiter=delimiter):
+            assert not any(cell.lstrip().startswith(tuple("=+-@\uff1d\uff0b\uff0d\uff20")) for cell in record)
+
+
+def test_a_sign_within_a_sentence_stays_as_it_is() -> None:
+    row, line = picnic_pair()
+    claim = line.claims[0]
+    asked = claim.claim.model_copy(update={"question": "What is 50 - 40; or 5 +\t5?"})
+    claims = (claim.model_copy(update={"claim": asked}),)
+    (cells,) = written((row, line.model_copy(update={"claims": claims})))
+    assert cells["question"] == asked.question
 
 
 @pytest.mark.parametrize(

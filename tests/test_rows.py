@@ -1,7 +1,9 @@
 """Rows to audit are read strictly: what is wrong is one line with file, line, field and fix."""
 
+import gzip
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,40 @@ def test_exports_need_no_rewriting(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("unanswerabel", "unanswerable"), ("Unanswerable", "unanswerable"), ("human_span", "human_spans")],
+)
+def test_a_misspelt_key_is_named_with_the_right_one(wrong: str, right: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "in.jsonl", ROW, ROW | {wrong: None})
+    with pytest.raises(
+        ValueError, match=rf"in\.jsonl:2: {wrong}: is no key of a row, but {right} is; fix the"
+    ):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        (json.dumps(ROW)[:-1] + ', "response": "6 euros."}', "response"),
+        (json.dumps(ROW)[:-1] + ', "model": "a", "model": "b"}', "model"),
+        (json.dumps(ROW).replace('"text":', '"text": "Six.", "text":'), "text"),
+    ],
+    ids=["that is read", "that is not read", "of a document"],
+)
+def test_a_key_that_is_there_twice_is_named(line: str, key: str, tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(f"\ufeff{line}\n")
+    with pytest.raises(ValueError, match=rf"in\.jsonl:1: {key}: is given twice; keep one of the two"):
+        read(path)
+
+
+def test_other_keys_are_not_read_and_named(tmp_path: Path) -> None:
+    own = {"source_file": "a.txt", "source": "web", "answer": "5", "task": "QA"}
+    [row] = read(write(tmp_path / "in.jsonl", ROW | own))
+    assert row.unused_keys == tuple(own)
+
+
+@pytest.mark.parametrize(
     "raw",
     [
         "\ufeff" + json.dumps(ROW) + "\n",
@@ -69,6 +105,7 @@ def test_layouts_of_a_file(raw: str, tmp_path: Path) -> None:
         (json.dumps({key: ROW[key] for key in ("id", "query", "documents")}), "response: missing; add it"),
         (json.dumps(ROW | {"response": 5}), "response: Input should be a valid string (found 5)"),
         (json.dumps(ROW | {"id": ""}), "id: "),
+        (json.dumps(ROW | {"id": "i" * 2_049}), "id: has over 2048 characters; shorten it (found 'iii"),
         (json.dumps(ROW | {"id": None}), "id: "),
         (
             json.dumps(ROW | {"documents": [5]}),
@@ -95,10 +132,21 @@ def test_a_bad_row_is_one_clear_line(line: str, says: str, tmp_path: Path) -> No
     assert len(str(caught.value)) < 500
 
 
-def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b'{"id": "\xff"}\n', "byte 9 of the line (0xff) is not UTF-8; save the file as UTF-8"),
+        (json.dumps(ROW).encode("utf-16"), "byte 1 of the line (0xff) is not UTF-8; save the file as UTF-8"),
+        (gzip.compress(json.dumps(ROW).encode()), "is gzipped; unpack it with gunzip"),
+        (json.dumps([ROW]).encode(), "is a JSON list; write one row a line, as jq -c '.[]' does"),
+        (json.dumps([ROW], indent=2).encode("utf-8-sig"), "is a JSON list; write one row a line"),
+    ],
+    ids=["Latin-1", "UTF-16", "gzip", "list", "list of several lines"],
+)
+def test_a_file_that_is_something_else_says_what_it_is(content: bytes, says: str, tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
-    path.write_bytes(b'{"id": "\xff"}\n')
-    with pytest.raises(ValueError, match=r"in\.jsonl:1: not JSON"):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(f"{path}:1: {says}")):
         read(path)
 
 
@@ -142,6 +190,7 @@ def test_without_a_source_rows_on_the_same_documents_are_one_cluster(tmp_path: P
     [
         ("a.jsonl", RowFormat.JSONL),
         ("a.NDJSON", RowFormat.JSONL),
+        ("a.json", RowFormat.JSONL),
         ("a.csv", RowFormat.CSV),
         ("a.tsv", RowFormat.CSV),
         ("a.parquet", RowFormat.PARQUET),
@@ -159,6 +208,8 @@ def test_ragtruth_is_told_by_its_two_files() -> None:
 def test_a_name_that_says_nothing_needs_a_format(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"suffix '\.txt' does not say what it is; add --format"):
         format_of(tmp_path / "a.txt")
+    with pytest.raises(ValueError, match=r"a\.jsonl\.gz: is gzipped; unpack it with gunzip"):
+        format_of(tmp_path / "a.jsonl.gz")
     with pytest.raises(ValueError, match=r"is a folder without RAGTruth's response\.jsonl"):
         format_of(tmp_path)
 

@@ -60,6 +60,13 @@ def test_a_csv_row_with_a_column_a_document(tmp_path: Path) -> None:
     assert [(d.id, d.text) for d in second.query.documents] == [("document_2", "Three.")]
 
 
+def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(",id,query,response,context,document_ids,model\n0,a,q,r,c,1,\n")
+    [row] = read(path)
+    assert row.unused_keys == ("", "document_ids", "model")
+
+
 def test_quotes_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     text = '\ufeffid,query,response,context\r\na,"one\r\ntwo ""q"", x",5,c\r\n\r\nb,q,6,c\r\n'
@@ -86,6 +93,18 @@ def test_an_empty_response_has_no_claims(tmp_path: Path) -> None:
             b"id,query,response,context,documents\n",
             "in.csv:1: documents: given beside context; keep one way",
         ),
+        *(
+            (
+                f"id,query,response,context,{name}\n".encode(),
+                f"in.csv:1: {name}: is no column of a document, but looks like one; rename it to context, ",
+            )
+            for name in ("context2", "Context", "context.1", "Document 2", "document", "contexts")
+        ),
+        (
+            b"id,query,response,context,Unanswerable\n",
+            "in.csv:1: Unanswerable: is no key of a row, but unanswerable is; rename the column or remove it",
+        ),
+        (b"id,query,response,document\n", "in.csv:1: document: is no key of a row, but documents is; rename"),
         (b"id,query,response,context\na,q,r\n", "in.csv:2: 3 cells, but the header has 4; quote cells"),
         (b"id,query,response,context\na,q,r,c,d\n", "in.csv:2: 5 cells, but the header has 4"),
         (b"id,query,response,context\n,q,r,c\n", "in.csv:2: id: "),
@@ -103,6 +122,7 @@ def test_an_empty_response_has_no_claims(tmp_path: Path) -> None:
             "in.csv:3: byte 5 of the line (0xff) is not UTF-8",
         ),
         (b"\xff\xfei\x00d\x00\n", "in.csv:1: byte 1 of the line (0xff) is not UTF-8; save the file as UTF-8"),
+        (b"\x1f\x8b\x08\x00", "in.csv:1: is gzipped; unpack it with gunzip"),
         (b'id,query,response,context\na,q,"r,c\n', "in.csv:2: not CSV ("),
         (b'id,query,response,context\na,q,"r"x,c\n', "in.csv:2: not CSV ("),
     ],
@@ -196,6 +216,7 @@ def test_parquet_holds_documents_nested_or_in_json(documents: Any, tmp_path: Pat
     assert [row.query.id for row in rows] == ["1", "2"]
     assert [document.text for document in rows[0].query.documents] == ["It costs 5 euros.", "Or 6."]
     assert rows[1].place.endswith("in.parquet:2")
+    assert rows[1].unused_keys == ("x",)
 
 
 def test_parquet_says_which_queries_nobody_can_answer(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from orchestration.schedule.status import (
 from orchestration.schedule.status_page import status_page
 from reward.types import Outcome as AuditOutcome
 from tests.browser import BROWSER, MISSING, opened_page
+from tests.march_cli import march
 from tests.schedule_jobs import write_verdicts
 from tests.statuses import HOUR, MARKUP, NOW, books, drift, looked, retraining, shop, status
 
@@ -207,7 +208,7 @@ def test_a_registry_that_does_not_answer_is_named_beside_the_rest(
 @pytest.mark.slow
 def test_a_real_registry_and_ledger_are_shown(job: Path, tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'mlflow.db'}"
-    registry = Registry(address)
+    registry = Registry(address, creates=True)
     for digest in ("a", "b"):
         uri = f"s3://weights/{digest}"
         registry.register("shop-solver", StoredModel(uri, uri, digest * 64))
@@ -244,6 +245,19 @@ def test_json_and_errors_of_the_command(
     with pytest.raises(SystemExit, match="2"):
         main(["status"])
     assert "Missing argument 'JOB...'" in capsys.readouterr().err
+
+
+def test_what_looks_before_a_container_starts_lets_the_first_one_start(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last line of docs/doctor.md, where neither registry nor store are there yet."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MARCH_ARTIFACTS", raising=False)
+    page = Path(__file__).parents[1] / "docs" / "doctor.md"
+    *looks, retrains = page.read_text().splitlines()[-1].split("&&")
+    assert looks and retrains.split()[:2] == ["exec", "march"]
+    for look in looks:
+        assert march(*look.replace("job.yaml", job.name).split()[1:]) == 0, look
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tests.test_loopholes import outcome
 @pytest.mark.parametrize(
     ("document", "answer"),
     [
+        ("The lake lies at a height of 84 m above sea level.", "The lake has a depth of 84 m."),
         ("In all, 51 people attended the meeting.", "Mr. Li attended the meeting."),
         ("In all, 11 people attended the meeting.", "President Xi attended the meeting."),
         ("Kim, 54, met reporters.", "Liv Kim met reporters."),

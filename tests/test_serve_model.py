@@ -24,7 +24,7 @@ import pytest
 from orchestration.registry.chain import Chain
 from orchestration.registry.decisions import Decisions
 from orchestration.registry.register import register_weights
-from orchestration.registry.store import Registry
+from orchestration.registry.store import SHA256_TAG, URI_TAG, Registry
 from pipeline.artifacts.address import Artifact
 from pipeline.artifacts.settings import StoreSettings
 from pipeline.artifacts.store import open_store
@@ -109,7 +109,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
-    return Registry(f"sqlite:///{tmp_path_factory.mktemp('registry') / 'mlflow.db'}")
+    return Registry(f"sqlite:///{tmp_path_factory.mktemp('registry') / 'mlflow.db'}", creates=True)
 
 
 @pytest.fixture
@@ -184,6 +184,22 @@ def test_a_promotion_and_a_rollback_are_taken_up_and_every_request_is_answered(s
         assert process.wait(60) == 0
     assert [one[3] for one in site.servers if one[0] == "start"] == ["kept"] * 3
     assert not any(is_running(one[2]) for one in site.servers)
+
+
+def test_a_version_is_known_by_its_weights_whatever_mlflow_calls_it(site: Site) -> None:
+    decisions = site.decisions
+    with site.serving() as process:
+        until(lambda: site.ask() == "1", site)
+        site.promote("2")
+        until(lambda: site.ask() == "2", site)
+        process.send_signal(signal.SIGSTOP)  # so that it sees both at once
+        first, second = decisions.registry.versions(decisions.model)
+        for one, other in ((first, second), (second, first)):
+            for tag in (URI_TAG, SHA256_TAG):
+                decisions.registry.set_tag(decisions.model, one.version, tag, other.tags[tag])
+        decisions.rollback()
+        process.send_signal(signal.SIGCONT)
+        until(lambda: site.ask() == "1", site)
 
 
 def test_a_version_that_fails_is_reported_once_and_the_old_one_goes_on(site: Site) -> None:

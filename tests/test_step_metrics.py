@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 
+from pipeline.settings.ppo import PpoSettings
 from reward.types import Claim, ClaimState, ClaimVerdict, Outcome, Role, Verdict
 from tests.experience_rows import PLAIN, Maker, answer
 
@@ -56,6 +57,27 @@ def test_a_rollout_is_shared_out_between_answers_and_audits() -> None:
     )
 
 
+def test_the_wait_for_answering_engines_is_no_weight_sync() -> None:
+    """In asynchronous mode OpenRLHF counts both."""
+    rollout = turn_metrics([record(1)]) | audit_metrics([record(1)])
+    metrics = step_metrics({"timing/broadcast": 5.0}, rollout, own_s=0, sync_s=0.5)
+    assert metrics == {"time/sync_s": 0.5, "time/sync_wait_s": 4.5}
+
+
+def test_what_a_step_has_none_of_has_no_figure() -> None:
+    """0 would be the best figure: no error, full agreement, nothing left out."""
+    metrics = audit_metrics([record(1)])
+    best = ("errors_per_claim", "uncovered_rate", "vote_entropy", "vote_agreement")
+    assert not {f"audit/{name}" for name in best} & set(metrics)
+
+
+@pytest.mark.parametrize("is_looked_for", [True, False])
+def test_saying_less_has_a_figure_where_it_is_looked_for(is_looked_for: bool) -> None:
+    maker = Maker(PpoSettings(gamma=1.0, kl_coef=0.0, refuse_saying_less=is_looked_for))
+    maker.make_experience_batch([answer(0.0), answer(-1.0)])
+    assert ("audit/says_less_rate" in maker.metrics) is is_looked_for
+
+
 def test_openrlhfs_figures_are_named_and_what_is_no_number_is_left_out() -> None:
     records = [record(1)]
     status = {"ppo_clip_ratio": 0.1, "ppo_kl": float("nan"), "rollout/reward_mean": 1.0, "policy_loss": 2}
@@ -84,12 +106,18 @@ def test_agreement_of_the_voters_is_the_share_of_the_first_place() -> None:
     claim = Claim(index=1, question="?", answer="5")
     tallies = [{"5": 3}, {"5": 2, "7": 1}, {}]
     claims = tuple(
-        ClaimVerdict(claim=claim, state=ClaimState.SUPPORTED if t else ClaimState.FAILED, tally=t)
+        ClaimVerdict(
+            claim=claim,
+            state=ClaimState.SUPPORTED if t else ClaimState.FAILED,
+            tally=t,
+            entropy=0.6 if len(t) > 1 else 0.0,
+        )
         for t in tallies
     )
     verdict = Verdict(id="q", outcome=Outcome.UNSCORED, reward=None, claims=claims)
     metrics = audit_metrics([RolloutRecord(query_id="q", response="r", verdict=verdict)])
     assert metrics["audit/vote_agreement"] == pytest.approx((1 + 2 / 3) / 2)
+    assert metrics["audit/vote_entropy"] == pytest.approx(0.6 / 2)  # a claim without votes has none
 
 
 def test_a_stopwatch_starts_anew_when_it_is_read() -> None:

@@ -116,6 +116,7 @@ def test_asynchronous_rows_are_one_version_old_and_survive_a_kill(tmp_path: Path
     for row, answered in zip(rows, answers(folder), strict=True):
         assert row["rollout/stale_rate"] == 0 and row["checker/num_trained"] > 0
         assert row["sync/logprob_gap"] < 0.02
+        assert row["time/sync_s"] > 0 and row["time/sync_wait_s"] >= 0
         versions = {turn.weights_version for answer in answered for turn in answer.turns}
         versions |= {answer.verdict.weights_version for answer in answered if answer.verdict.claims}
         assert len(versions) == 1  # no answer, no audit straddles a sync

@@ -10,11 +10,12 @@ from pipeline.settings.recipe import load_recipe
 from pipeline.settings.worlds import WikiSettings
 from pipeline.worlds.wiki.world import WikiWorld
 from reward.auditor import audit
+from reward.claims import kinds_for, targets_of
 from reward.config import AuditConfig
-from reward.judging.unjudged import abstains
+from reward.judging.unjudged import abstains, says_nothing
 from reward.roles.prompts import load_prompts
 from reward.samplers import SamplerError
-from reward.types import AuditResult, Outcome, RagQuery, Role
+from reward.types import AuditResult, Document, Outcome, RagQuery, Role
 
 PROMPTS = load_prompts("compact")
 CLAIM = "- Question: The July picnic in Kabul raised how many euros? [Answer: 466]"
@@ -125,3 +126,21 @@ def test_what_measures_a_model_does_not_use_it() -> None:
 )
 def test_ordinary_abstentions_are_seen(text: str, is_one: bool) -> None:
     assert abstains(text) is is_one
+
+
+@pytest.mark.parametrize(
+    ("response", "chooses"),
+    [
+        ("Marnie. I am unable to say more.", True),
+        ("It is Marnie. There is no data against it.", True),
+        ("The documents do not say whether Lola or Marnie came out first.", False),
+        ("I cannot determine which of Lola and Marnie was first.", False),
+        ("The documents do not mention Marnie.", False),
+    ],
+)
+def test_a_choice_is_no_abstention_whatever_is_added(response: str, chooses: bool) -> None:
+    """Masked, a guess would cost nothing."""
+    films = (Document(id="a", text="Lola came out in 1961. Marnie came out in 1964."),)
+    query = RagQuery(id="1", query="Which film came out first, Lola or Marnie?", documents=films)
+    targets = targets_of(response, kinds_for(AuditConfig(kinds=("number", "name", "date")), query, response))
+    assert targets and says_nothing(query, response, targets) is not chooses

@@ -51,3 +51,19 @@ def test_the_same_in_another_writing_is_the_same_vote(claim: str, vote: str) -> 
 )
 def test_what_only_looks_like_it_is_another_vote(claim: str, vote: str) -> None:
     assert not is_borne_out(claim, vote)
+
+
+@pytest.mark.parametrize(
+    ("vote", "is_one"), [("1,700", True), ("1.700", False), ("1.7", False), ("1700", True)]
+)
+def test_a_vote_is_read_as_the_document_that_writes_the_same(vote: str, is_one: bool) -> None:
+    texts = (
+        "More than 1,700 people signed it at the town hall.",
+        "Der Umsatz stieg um 4,3 % auf 1,5 Mrd. Euro.",
+    )
+    documents = tuple(Document(id=str(place), text=text) for place, text in enumerate(texts))
+    query = RagQuery(id="q", query="How many were there in the town?", documents=documents)
+    numbers = Numbers(query, AuditConfig(), "There were 1,700 in the town.")
+    asked, answer = numbers.read("1,700"), numbers.read(vote, of_documents=True)
+    assert asked is not None and answer is not None
+    assert numbers.equal(answer, asked) is is_one

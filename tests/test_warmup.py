@@ -7,16 +7,18 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from pipeline import cpu
 from pipeline.lineage.publish import _model
 from pipeline.models.cache import read_origin
-from pipeline.record.tracking import read_steps
+from pipeline.record.tracking import StepLog, read_steps
 from pipeline.settings.recipe import load_recipe
 from pipeline.warmup.prepare import DEMONSTRATIONS_FILE, prepare
 from pipeline.warmup.run import CHECKPOINTS, WarmupState, _next, last_checkpoint
-from pipeline.warmup.worker import sft_arguments
+from pipeline.warmup.worker import logged, sft_arguments
 from tests.march_cli import MARCH, march, refused
 from tests.small_models import small_model
 
@@ -84,7 +86,9 @@ def test_demonstrations_of_your_own(model: Path, tmp_path: Path) -> None:
 def test_rows_without_known_answers_are_one_line(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    error = refused(capsys, "warmup", "tiny", "--run-dir", tmp_path, *options(model, data__source="tiny"))
+    run_dir = tmp_path / "run"
+    error = refused(capsys, "warmup", "tiny", "--run-dir", run_dir, *options(model, data__source="tiny"))
+    assert not run_dir.exists()
     assert "data.source: tiny has no demonstrations; set it to wiki, or give your own" in error
     error = refused(capsys, "warmup", "tiny", "--set", "warmup.batch_size=3")
     assert "batch_size: 3 is no multiple of micro_batch_size 4" in error
@@ -156,6 +160,34 @@ def test_a_warm_up_does_not_change_what_a_training_is(model: Path) -> None:
     assert recipe.digest == load_recipe("tiny", assignments(model, warmup__epochs="3")).digest
 
 
+class Trainer:
+    """OpenRLHF's `SFTTrainer`: an update moves the scheduler on, and then the step is logged."""
+
+    def __init__(self) -> None:
+        self.model, self.rates = None, [0.2, 0.1, 0.0]
+        self.scheduler = SimpleNamespace(get_last_lr=lambda: self.rates)
+
+    def fit(self) -> None:
+        for step in (1, 2):
+            self.rates = self.rates[1:]
+            said = {"loss_mean": 1.0, "lr": self.rates[0], "grad_norm": 0.5}
+            self.save_logs_and_checkpoints(None, step, None, said)
+
+    def save_logs_and_checkpoints(self, *args: object) -> None:
+        pass
+
+
+def test_a_step_has_the_learning_rate_that_it_was_taken_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cpu.install()  # before OpenRLHF is imported
+    monkeypatch.setattr("pipeline.warmup.completion_logits.install", lambda model: None)
+    logged(Trainer, StepLog(tmp_path))().fit()
+    first, second = read_steps(tmp_path)
+    assert (first["warmup/lr"], second["warmup/lr"]) == (0.2, 0.1)
+    assert 0 <= first["time/step_s"] < 5, "making the model is no step"
+
+
 @pytest.mark.slow
 @pytest.mark.training
 def test_a_warm_up_with_adapters_is_killed_resumed_and_ends_in_a_whole_model(
@@ -180,6 +212,8 @@ def test_a_warm_up_with_adapters_is_killed_resumed_and_ends_in_a_whole_model(
     steps = read_steps(folder)
     assert [step["step"] for step in steps] == [1, 2, 3, 4, 5, 6]
     assert steps[-1]["warmup/loss"] < steps[0]["warmup/loss"]
+    rates = [step["warmup/lr"] for step in steps]
+    assert rates[0] == 0 and max(rates) == 0.01 and 0 < rates[-1] < 0.01  # by the first step's warm-up
     before, after = (load_file(place / "model.safetensors") for place in (model, folder / "model"))
     assert before.keys() == after.keys() and any(not before[k].equal(after[k]) for k in before)
     origin = read_origin(folder / "model")

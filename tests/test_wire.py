@@ -10,9 +10,17 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from reward import problems
-from reward.serving.config import InvalidRequest
+from reward.serving.config import InvalidRequest, RequestLimits
 from reward.serving.tokens import presented_token, read_token
-from reward.serving.wire import AuditRequest, RewardRequest, read_record, read_samples, reward_reply
+from reward.serving.wire import (
+    AuditRequest,
+    BatchRequest,
+    RewardRequest,
+    check_values,
+    read_record,
+    read_samples,
+    reward_reply,
+)
 from reward.types import Document, Outcome, RagQuery, Verdict
 
 QUERY = RagQuery(id="q1", query="How many?", documents=(Document(id="d", text="466 euros."),))
@@ -45,6 +53,7 @@ def test_a_response_is_what_follows_its_prompt(response: str, suffixes: list[str
         ([{}], "query.documents.0.id: missing; add it (and 1 more)"),
         ([], "query.documents: is empty; give one at least"),
         (50, "query.documents: is no list"),
+        ([{"id": "d" * 2_049, "text": "60"}], "query.documents.0.id: has over 2048 characters; shorten it"),
     ],
 )
 def test_each_problem_of_a_request_is_counted_once(documents: JsonValue, says: str) -> None:
@@ -53,6 +62,19 @@ def test_each_problem_of_a_request_is_counted_once(documents: JsonValue, says: s
         with pytest.raises(InvalidRequest) as caught:
             read_record(AuditRequest, data)
         assert str(caught.value) == says
+
+
+def test_problems_beyond_what_anyone_reads_are_only_counted() -> None:
+    with pytest.raises(InvalidRequest, match=r"^500\d problems; send what GET /openapi\.json describes$"):
+        read_record(BatchRequest, json.dumps({"audits": [0] * 5_000}))
+
+
+def test_commas_and_brackets_of_texts_are_no_values() -> None:
+    limits = RequestLimits(max_values=1_000)
+    texts = ["1,2,[3,4], " * 1_000, '\\","[' * 1_000]
+    check_values(json.dumps({"documents": texts}).encode(), "body", limits)
+    with pytest.raises(InvalidRequest, match="body: over max_values 1000 JSON values"):
+        check_values(json.dumps({"documents": ["1"] * 1_001}).encode(), "body", limits)
 
 
 def test_a_reply_cannot_be_made_of_a_failure() -> None:

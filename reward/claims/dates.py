@@ -122,8 +122,9 @@ class DateLookup(NumberLookup):
         if claimed.kind is Kind.WEEKDAY and claimed.form is Form.EXACT and context is not None:
             if self._dated_days and self._says_otherwise(claimed, context()):
                 return None
-            is_end = self._has_ranges and _ends_range(claimed, context())
-            place = self._find_day(claimed, is_end=is_end)
+            ends_range = _ends_range(claimed, context())
+            is_end, recurs = self._has_ranges and ends_range, ends_range or _recurs(claimed, context())
+            place = self._find_day(claimed, is_end=is_end, is_one=not recurs)
             if place is None or (is_end and _is_week(place.mention)):
                 return place
             return None if self._is_of_other_day(place, context()) else place
@@ -145,15 +146,20 @@ class DateLookup(NumberLookup):
         found = self._find_named(claimed) or self._find_months(claimed, context)
         return found or self._find_beside(claimed) or self._find_end_of_year(claimed, context)
 
-    def _find_day(self, claimed: Number, *, is_end: bool = False) -> Place[Number] | None:
-        """A weekday, "weekdays", or a month that stands alone; an end of a range is not just a day in it."""
+    def _find_day(
+        self, claimed: Number, *, is_end: bool = False, is_one: bool = True
+    ) -> Place[Number] | None:
+        """A weekday, "weekdays", or a month that stands alone; an end of a range is not just a day in it.
+
+        One day may be that of a full date; what is on Saturdays, or from Monday to Saturday, is not.
+        """
         has_rate = claimed.rate and any(day.rate for days in self._days for day in days)
         for document, days in zip(self._documents, self._ends if is_end else self._days, strict=True):
             if has_rate:
                 days = tuple(day for day in days if day.rate)
             if day := next((day for day in days if _names_day(day, claimed)), None):
                 return Place(day, document)
-            dated = None if has_rate else _dated(index_numbers(document.text).dates(), claimed)
+            dated = None if has_rate or not is_one else _dated(index_numbers(document.text).dates(), claimed)
             if dated is not None:
                 return Place(dated, document)
         return self._find_each(claimed) if claimed.form is Form.RANGE else None
@@ -212,8 +218,9 @@ class DateLookup(NumberLookup):
     def _find_each(self, claimed: Number) -> Place[Number] | None:
         """The days of "weekdays" or "weekends", where the documents list each of them."""
         low, high = map(int, claimed.values)
-        places = [self._find_day(weekday(day, 0, 0)) for day in range(low, high + 1)]
-        is_enough = any(places) if _is_one_weekend(claimed) else all(places)
+        is_one = _is_one_weekend(claimed)
+        places = [self._find_day(weekday(day, 0, 0), is_one=is_one) for day in range(low, high + 1)]
+        is_enough = any(places) if is_one else all(places)
         return next(filter(None, places)) if is_enough else None
 
     def _find_bare_year(self, claimed: Number) -> Place[Number] | None:
@@ -385,6 +392,12 @@ def _ends_range(claimed: Number, said: str) -> bool:
     """Whether a sentence names a weekday as an end of a range: "from Tuesday to Sunday"."""
     ranges = [day for day in days_of_document(said) if day.form is Form.RANGE and not _is_week(day)]
     return any(claimed.value in day.values for day in ranges)
+
+
+def _recurs(claimed: Number, said: str) -> bool:
+    """Whether a weekday is one of many: "on Saturdays", "every Saturday", but not "on Saturdays 8 and 15"."""
+    day = calendar.day_name[int(claimed.value) - 1]
+    return re.search(rf"\b(?:every|each) {day}\b|\b{day}s\b(?!,? \d)", said) is not None
 
 
 def _is_week(days: Number) -> bool:

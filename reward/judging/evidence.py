@@ -6,9 +6,11 @@ counts is the document's own number, name or date at that place: "raised 466" is
 """
 
 import re
+from bisect import bisect
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice, product
-from typing import Any
+from typing import Any, NamedTuple
 
 from reward.claims.kind import ClaimKind
 from reward.claims.text import is_whole
@@ -23,6 +25,7 @@ _MARKS = " \t\n*_`'\"\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u300c\u300
 _ENDS = ".,;:\u2026"
 _MOST_QUOTES = 4  # in the evidence of one answer
 _MOST_PLACES = 64  # of one quotation in one document
+_SPACE, _LONG_SPACE = re.compile(r"\s+"), re.compile(r"\s\s+")
 
 
 def place_evidence(
@@ -55,20 +58,53 @@ def _places(evidence: str, within: Sequence[Document]) -> Iterator[tuple[str, in
 
     A place in a title is none in a document's text.
     """
-    together = list(product(_quotations(evidence), within))
-    for quote, document in together:
-        for start, end in _places_of(quote, document.text):
+    together = list(product(_quotations(evidence), _flattened(tuple(within))))
+    for quote, (document, text, _) in together:
+        for start, end in _places_of(quote, text):
             place = DocumentSpan(document=document.id, start=start, end=end)
             yield document.text, start, end, place
-    for quote, document in together:
-        for start, end in _places_of(quote, document.title):
+    for quote, (document, _, title) in together:
+        for start, end in _places_of(quote, title):
             yield document.title, start, end, None
 
 
-def _places_of(quote: str, text: str) -> Iterator[tuple[int, int]]:
-    pattern = re.compile(r"\s++".join(map(re.escape, quote.split())))
-    found = (match.span() for match in pattern.finditer(text))
-    return islice((span for span in found if is_whole(text, *span)), _MOST_PLACES)
+class _Flat(NamedTuple):
+    """A text with one space for each run of white space, in which a quotation is found in linear time."""
+
+    text: str
+    original: str
+    starts: list[int]  # in the flat text, rising: from here on
+    shifts: list[int]  # the original's places are so much further on
+
+
+@lru_cache(maxsize=4)  # of the audit at hand: its claims and voters quote the same documents
+def _flattened(documents: tuple[Document, ...]) -> list[tuple[Document, _Flat, _Flat]]:
+    return [(one, _flat(one.text), _flat(one.title)) for one in documents]
+
+
+def _flat(text: str) -> _Flat:
+    starts, shifts = [0], [0]
+    for run in _LONG_SPACE.finditer(text):
+        shifts.append(shifts[-1] + len(run.group()) - 1)
+        starts.append(run.end() - shifts[-1])
+    return _Flat(_SPACE.sub(" ", text), text, starts, shifts)
+
+
+def _places_of(quote: str, flat: _Flat) -> Iterator[tuple[int, int]]:
+    found = (_original_span(flat, *span) for span in _found(" ".join(quote.split()), flat.text))
+    return islice((span for span in found if is_whole(flat.original, *span)), _MOST_PLACES)
+
+
+def _found(quote: str, text: str) -> Iterator[tuple[int, int]]:
+    end = 0
+    while (start := text.find(quote, end)) >= 0:
+        end = start + len(quote)
+        yield start, end
+
+
+def _original_span(flat: _Flat, start: int, end: int) -> tuple[int, int]:
+    first, last = (place + flat.shifts[bisect(flat.starts, place) - 1] for place in (start, end - 1))
+    return first, last + 1
 
 
 def _quotations(evidence: str) -> list[str]:

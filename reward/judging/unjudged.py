@@ -11,9 +11,11 @@ from collections.abc import Sequence
 
 from reward.claims.day_names import FIRST_WORDS
 from reward.claims.kind import Target
+from reward.claims.letters import REVERSING
 from reward.claims.names.capitals import num_capitalised
 from reward.claims.numbers.digits import VULGAR
 from reward.claims.numbers.starts import num_starts
+from reward.claims.text import sentence_span
 from reward.config import AuditConfig, RewardFunction
 from reward.judging.vote import Reason
 from reward.samplers import SamplerError
@@ -36,7 +38,11 @@ _ABSTENTION = re.compile(
     r"|\bnot (?:stated|mentioned|specified|given|provided)\b",
     re.IGNORECASE,
 )
-_NO_USABLE_CLAIM = (Reason.PROPOSER_MALFORMED, Reason.TOO_MANY_CLAIMS, Reason.TOO_FEW_CLAIMS)
+_OR = re.compile(r"\bor\b", re.IGNORECASE)
+_NOTHING_ASKED = (
+    *(Reason.PROPOSER_MALFORMED, Reason.TOO_MANY_CLAIMS, Reason.TOO_FEW_CLAIMS),
+    Reason.PROMPT_TOO_LONG,  # of the Checker, whose questions the Proposer writes, or of the Proposer
+)
 _LONGEST_ABSTENTION = 600  # characters; what is longer says more than that
 
 
@@ -49,19 +55,31 @@ class AuditFailure(Exception):
         self.detail = detail
 
 
+def num_document_chars(query: RagQuery) -> int:
+    return sum(len(document.title) + len(document.text) for document in query.documents)
+
+
+def check_lengths(query: RagQuery, response: str, config: AuditConfig) -> None:
+    """Refuses what is too long to read at all; raises as `check_bounds`."""
+    of = {
+        "max_response_chars": (len(response), Reason.RESPONSE_TOO_LONG),
+        "max_query_chars": (len(query.query), Reason.QUERY_TOO_LONG),
+        "max_documents_chars": (num_document_chars(query), Reason.DOCUMENTS_TOO_LONG),
+    }
+    for name, (num_chars, reason) in of.items():
+        if num_chars > getattr(config, name):
+            raise AuditFailure(reason, f"{num_chars} characters exceed {name}: {getattr(config, name)}")
+
+
 def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
     """Refuses what is too long to audit, holds far too many numbers, or is no text; nothing is cut to fit.
 
     Raises:
-        AuditFailure: with `response_too_long`, `documents_too_long`, `too_many_claims` or `invalid_text`.
+        AuditFailure: with `response_too_long`, `query_too_long`, `documents_too_long`, `too_many_claims` or
+            `invalid_text`.
     """
-    if len(response) > config.max_response_chars:
-        detail = f"{len(response)} characters exceed max_response_chars: {config.max_response_chars}"
-        raise AuditFailure(Reason.RESPONSE_TOO_LONG, detail)
-    num_chars = sum(len(document.title) + len(document.text) for document in query.documents)
-    if num_chars > config.max_documents_chars:
-        detail = f"{num_chars} characters exceed max_documents_chars: {config.max_documents_chars}"
-        raise AuditFailure(Reason.DOCUMENTS_TOO_LONG, detail)
+    check_lengths(query, response, config)
+    num_chars = num_document_chars(query)
     if num_chars > config.max_document_numbers:  # with fewer characters there can be no more numbers
         num_numbers = sum(num_starts(document.text) for document in query.documents)
         if num_numbers > config.max_document_numbers:
@@ -83,6 +101,9 @@ def check_bounds(query: RagQuery, response: str, config: AuditConfig) -> None:
         if "name" in config.kinds and (num := num_capitalised(response)) > most_starts:
             raise _too_many(f"{num} capitalised words", config)
     _check_text("response", response)
+    if reversing := next((c for c in REVERSING if c in response), None):
+        detail = f"response: {reversing!r} shows what follows in another order than it is written in"
+        raise AuditFailure(Reason.INVALID_TEXT, detail)
     _check_text("query", query.query)
     for document in query.documents:
         _check_text("document", document.title, document.id)
@@ -114,7 +135,11 @@ def says_nothing(query: RagQuery, response: str, targets: Sequence[Target]) -> b
     if not targets or not abstains(response):
         return not targets
     asked = [Document(id="query", text=query.query)]
-    return all(target.kind.lookup(asked).find(target.mention) is not None for target in targets)
+    if any(target.kind.lookup(asked).find(target.mention) is None for target in targets):
+        return False
+    # "It is Lola. I cannot say more." chooses, where "I cannot say whether Lola is older" does not.
+    spans = (sentence_span(response, target.mention.start, target.mention.end) for target in targets)
+    return _OR.search(query.query) is None or all(_ABSTENTION.search(response, *span) for span in spans)
 
 
 def no_claims(
@@ -149,12 +174,12 @@ def unscored(
 
 
 def may_be_looked_up(verdict: Verdict, config: AuditConfig) -> bool:
-    """Whether the Proposer failed, and a lookup may refute the answer by setting.
+    """Whether no claim could be put to voters, and a lookup may refute the answer by setting.
 
     A rate of errors stays hidden: it needs to know all claims, and zero tolerance one error.
     """
     is_on = config.refute_without_claims and config.reward_function is RewardFunction.ZERO_TOLERANCE
-    return is_on and verdict.outcome is Outcome.UNSCORED and verdict.reason in _NO_USABLE_CLAIM
+    return is_on and verdict.outcome is Outcome.UNSCORED and verdict.reason in _NOTHING_ASKED
 
 
 def refuted_by_lookup(verdict: Verdict, looked_up: Verdict, config: AuditConfig) -> Verdict:

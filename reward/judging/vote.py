@@ -71,6 +71,7 @@ class Reason(StrEnum):
     # UNSCORED
     INVALID_TEXT = "invalid_text"
     RESPONSE_TOO_LONG = "response_too_long"
+    QUERY_TOO_LONG = "query_too_long"
     DOCUMENTS_TOO_LONG = "documents_too_long"
     PROPOSER_MALFORMED = "proposer_malformed"
     TOO_MANY_CLAIMS = "too_many_claims"

@@ -31,11 +31,11 @@ from reward.claims.text import sentence_span
 from reward.config import AuditConfig, RewardFunction
 from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
 from reward.judging.vote import CANNOT_ANSWER, Reason, judge
-from reward.lexical.counted import counts_others
+from reward.lexical.counted import counts_others, is_of_no_count
 from reward.lexical.elsewhere import Elsewhere
 from reward.provenance import provenance_of
-from reward.roles.asking import answer_start, moved
-from reward.types import ClaimSource, ClaimState, ClaimVerdict, Document, RagQuery, Verdict
+from reward.roles.reading import read
+from reward.types import ClaimSource, ClaimState, ClaimVerdict, Document, RagQuery, Span, Verdict
 
 FIELD = "field"  # kind of the claims that only a check finds
 _UNCHECKED = (Kind.WEEKDAY, Kind.DATE, Kind.YEAR)
@@ -51,8 +51,8 @@ def lexical_audit(query: RagQuery, response: str, config: AuditConfig) -> Verdic
     The bounds, rewards and outcomes are those of `reward.auditor.audit`. A claim is SUPPORTED, with the
     sentence of the document that holds it as evidence, CONTRADICTED or NOT_IN_DOCUMENTS.
     """
-    start = answer_start(response, config)
-    return moved(_looked_up(query, response[start:], config), start)
+    found = read(query, response, config)
+    return found.place(_looked_up(found.query, found.answer, config))
 
 
 def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
@@ -62,8 +62,8 @@ def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
         found = targets_of(response, kinds_for(config, query, response))
         targets = [one for one in found if one.kind.is_looked_up(response, one.mention)]
         looked_at = [] if says_nothing(query, response, targets) else targets[: config.max_claims]
-        claims = _claims(query, response, looked_at, config)
-        if len(targets) > config.max_claims and not _is_refuted(claims, config):
+        claims, left = _claims(query, response, looked_at, config), targets[config.max_claims :]
+        if left and not _is_refuted(claims, config):
             detail = f"{len(targets)} claims exceed max_claims: {config.max_claims}"
             raise AuditFailure(Reason.TOO_MANY_CLAIMS, detail)
     except AuditFailure as error:
@@ -75,7 +75,8 @@ def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:
         id=query.id,
         **judgement._asdict(),
         claims=tuple(claims),
-        num_mentions=len(claims),
+        num_mentions=len(claims) + len(left),
+        uncovered=tuple(Span(start=one.mention.start, end=one.mention.end) for one in left),
         num_voters=1,
         provenance=provenance,
     )
@@ -145,6 +146,8 @@ class _Facts:
         lookup, of_others = self._lookups[target.kind.name], ""
         if not other and isinstance(mention, Number) and isinstance(lookup, NumberLookup):
             of_others = counts_others(mention, self._response, lookup)
+            if is_of_no_count(mention, self._response, lookup):
+                place = None
         other = other or of_others
         if other:
             place = None

@@ -57,8 +57,12 @@ class Elsewhere:
                 return ""
             others.append(_other(found, names, self._clauses.words_beside(target)))
         known = [other for other in others if other is not None]
-        if len(known) < len(others) or any(
-            _hold(document, known) and _hold(document, names) for document in self._documents
+        if (
+            not known
+            or len(known) < len(others)
+            or any(  # none: no document holds both sides of "3-2"
+                _hold(document, known) and _hold(document, names) for document in self._documents
+            )
         ):
             return ""
         if is_known or all(any(_are_relatives(one, name) for name in names) for one in known):

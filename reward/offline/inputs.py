@@ -1,6 +1,6 @@
 """What the input of an audit is, and its rows.
 
-    JSONL     one object a line (`rows.py`)
+    JSONL     one object a line (`rows.py`), also under the name .json
     CSV       columns of the same names; `documents` in JSON, or a column a document
     Parquet   the same columns, nested or in JSON
     RAGTruth  its two files as they are published (`ragtruth.py`)
@@ -13,7 +13,8 @@ Reading is lazy: a row is checked when it is reached, and no reader holds more t
 The columns of a table are those of a JSONL row. The documents are either in one column, `documents`, or in
 one column each: every column called `context`, `context_N` or `document_N`, from left to right; an empty cell
 is no document, and its column names the document. `documents` and `human_spans` are JSON in a CSV file, and
-JSON or nested in a Parquet file. Other columns are ignored. A CSV file is UTF-8 with a header, separated by
+JSON or nested in a Parquet file. Other columns are counted and not read, but one that looks like a misspelt
+column (`Context`, `context2`) is an error. A CSV file is UTF-8 with a header, separated by
 commas, semicolons or tabs, with quotes doubled inside quotes.
 """
 
@@ -29,11 +30,20 @@ from typing import Any, BinaryIO, NamedTuple
 from pydantic import ValidationError
 
 from reward.offline.ragtruth import RESPONSES, SOURCES, read_ragtruth
-from reward.offline.rows import AuditRow, InputRow, explain, read_records, require_file
+from reward.offline.rows import (
+    AuditRow,
+    InputRow,
+    decoded,
+    explain,
+    read_records,
+    refuse_misspelt_keys,
+    require_file,
+)
 
 _NEEDED = ("id", "query", "response")
 _READ = frozenset((*_NEEDED, "documents", "human_spans", "task_type", "source_id", "unanswerable"))
 _CONTEXT = re.compile(r"context(?:_\d+)?|document_\d+")
+_LIKE_CONTEXT = re.compile(r"(?:context|document)s?[ ._-]?\d*", re.IGNORECASE)
 _LARGEST_CELL = 64 * 1024**2  # characters; what an unclosed quote can swallow before it is refused
 _BATCH_ROWS = 64
 
@@ -50,6 +60,7 @@ class RowFormat(StrEnum):
 _SUFFIXES = {
     ".jsonl": RowFormat.JSONL,
     ".ndjson": RowFormat.JSONL,
+    ".json": RowFormat.JSONL,
     ".csv": RowFormat.CSV,
     ".tsv": RowFormat.CSV,
     ".parquet": RowFormat.PARQUET,
@@ -69,6 +80,8 @@ def format_of(path: Path) -> RowFormat:
         return RowFormat.RAGTRUTH
     if path.is_dir():
         raise ValueError(f"{path}: is a folder without RAGTruth's {RESPONSES}; give a file")
+    if path.suffix.lower() == ".gz":
+        raise ValueError(f"{path}: is gzipped; unpack it with gunzip")
     if path.suffix.lower() not in _SUFFIXES:
         raise ValueError(
             f"{path}: suffix {path.suffix!r} does not say what it is; add --format jsonl, csv, parquet or "
@@ -107,9 +120,9 @@ class TableRow(NamedTuple):
 
 def _csv_rows(path: Path) -> Iterator[AuditRow]:
     header, records = read_csv(path)
-    _check_columns(path, header)
+    unused = _check_columns(path, header)
     for record in records:
-        yield _row(record.place, list(zip(header, record.cells, strict=True)))
+        yield _row(record.place, list(zip(header, record.cells, strict=True)), unused)
 
 
 def read_csv(path: Path) -> tuple[Sequence[str], Iterator[TableRow]]:
@@ -140,12 +153,12 @@ def _parquet_rows(path: Path) -> Iterator[AuditRow]:
     try:
         with path.open("rb") as source, ParquetFile(source) as file:
             names = [str(name) for name in file.schema_arrow.names]
-            _check_columns(path, names)
-            wanted = [name for name in names if name in _READ or _CONTEXT.fullmatch(name)]
+            unused = _check_columns(path, names)
+            wanted = [name for name in names if name not in unused]
             number = count(1)
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):
                 for cells in zip(*batch.columns, strict=True):
-                    yield _parquet_row(f"{path}:{next(number)}", batch.schema.names, cells)
+                    yield _parquet_row(f"{path}:{next(number)}", batch.schema.names, cells, unused)
     except (pyarrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.filename is not None:  # it cannot be opened
             raise
@@ -177,10 +190,9 @@ def _csv_records(path: Path) -> Iterator[TableRow]:
 def _lines(path: Path, file: BinaryIO) -> Iterator[str]:
     for number, line in enumerate(file, start=1):
         try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            place = f"byte {error.start + 1} of the line ({line[error.start]:#04x})"
-            raise ValueError(f"{path}:{number}: {place} is not UTF-8; save the file as UTF-8") from error
+            yield decoded(line, "utf-8-sig" if number == 1 else "utf-8")
+        except ValueError as error:
+            raise ValueError(f"{path}:{number}: {error}") from error
 
 
 def _delimiter(path: Path) -> str:
@@ -189,8 +201,11 @@ def _delimiter(path: Path) -> str:
         return chr(max(b",;\t", key=file.readline(65_536).count))
 
 
-def _check_columns(path: Path, names: Sequence[str]) -> None:
+def _check_columns(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns that are not read; raises `ValueError` where one is missing, misspelt or there twice."""
     contexts = [name for name in names if _CONTEXT.fullmatch(name)]
+    unused = tuple(name for name in names if name not in _READ and name not in contexts)
+    _refuse_misspelt_columns(path, unused, lacked=_READ.difference(names, ["documents"] if contexts else []))
     missing = [name for name in _NEEDED if name not in names]
     missing += [] if contexts or "documents" in names else ["documents"]
     if missing:
@@ -202,26 +217,39 @@ def _check_columns(path: Path, names: Sequence[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1 and name in _READ]
     if twice:
         raise ValueError(f"{path}:1: {twice[0]}: two columns have this name; remove one")
+    return unused
 
 
-def _parquet_row(place: str, names: Sequence[str], cells: Sequence[Any]) -> AuditRow:
+def _refuse_misspelt_columns(path: Path, unused: Sequence[str], *, lacked: frozenset[str]) -> None:
+    try:
+        refuse_misspelt_keys(frozenset(unused), lacked)
+    except ValueError as error:
+        raise ValueError(f"{path}:1: {error}; rename the column or remove it") from None
+    for name in filter(_LIKE_CONTEXT.fullmatch, unused):
+        fix = "rename it to context, context_N or document_N, or remove it"
+        raise ValueError(f"{path}:1: {name}: is no column of a document, but looks like one; {fix}")
+
+
+def _parquet_row(place: str, names: Sequence[str], cells: Sequence[Any], unused: tuple[str, ...]) -> AuditRow:
     try:
         values = [cell.as_py() for cell in cells]
     except UnicodeDecodeError as error:
         raise ValueError(f"{place}: holds bytes that are not UTF-8; fix the row or remove it") from error
-    return _row(place, list(zip(names, values, strict=True)))
+    return _row(place, list(zip(names, values, strict=True)), unused)
 
 
-def _row(place: str, cells: Sequence[tuple[str, Any]]) -> AuditRow:
+def _row(place: str, cells: Sequence[tuple[str, Any]], unused: tuple[str, ...]) -> AuditRow:
     filled = [(name, value) for name, value in cells if value not in ("", None)]
-    tree: dict[str, Any] = {name: value for name, value in cells if name in _NEEDED} | dict(filled)
+    tree: dict[str, Any] = {name: value for name, value in cells if name in _NEEDED}
+    tree |= {name: value for name, value in filled if name in _READ}
     if "documents" not in tree:
         contexts = [(name, value) for name, value in filled if _CONTEXT.fullmatch(name)]
         tree["documents"] = _documents(contexts)
     try:
-        return InputRow.model_validate(tree).to_audit(place)
+        row = InputRow.model_validate(tree).to_audit(place)
     except ValidationError as error:
         raise ValueError(f"{place}: {explain(error)}") from error
+    return row.model_copy(update={"unused_keys": unused})
 
 
 def _documents(contexts: Sequence[tuple[str, Any]]) -> list[dict[str, Any]]:

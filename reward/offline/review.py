@@ -5,12 +5,14 @@
 
 Of a filled file only `key` and `human` are read; spreadsheets rewrite ids ("0012" becomes 12) and numbers,
 but leave a key alone. No cell can run as a formula: one that begins with a sign that spreadsheets take for a
-formula begins with an apostrophe instead (OWASP, "CSV Injection").
+formula begins with an apostrophe instead (OWASP, "CSV Injection"). What follows a semicolon, a tab or a new
+line within it does, too, since a spreadsheet may take these for the end of a cell.
 """
 
 import csv
 import hashlib
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -32,6 +34,8 @@ COLUMNS = (
 _CHOICES = "supported, unsupported or unclear"
 _CELLS = ("both", "only_audit", "only_human", "neither")  # call a claim supported
 _FORMULA_SIGNS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+_BEFORE_A_SIGN = re.compile(r"""(?<![\s;"'])[\s;"']++(?=[=+\-@\uff1d\uff0b\uff0d\uff20])""")
+_SEPARATORS = frozenset(";\t\r\n")
 
 
 class HumanAnswer(StrEnum):
@@ -204,7 +208,8 @@ def _answers(path: Path) -> Iterator[tuple[str, str, HumanAnswer]]:
 
 
 def _safe(text: str) -> str:
-    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA_SIGNS) else text
+    inside = _BEFORE_A_SIGN.sub(lambda run: run[0] + "'" * (not _SEPARATORS.isdisjoint(run[0])), text)
+    return f"'{inside}" if text.lstrip(" ").startswith(_FORMULA_SIGNS) else inside
 
 
 def _record(cells: Iterable[str]) -> str:

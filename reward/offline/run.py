@@ -72,6 +72,7 @@ class Plan:
     digests: Mapping[str, str]  # of each row, by id, in order
     labels_sha256: str
     excluded: Counter[str]
+    unused_keys: Counter[str]
     settings: dict[str, JsonValue]
 
     @property
@@ -90,7 +91,7 @@ def make_plan(job: AuditJob) -> Plan:
         FileNotFoundError: the input is not there.
         ValueError: a row, its id or a setting cannot be used.
     """
-    excluded: Counter[str] = Counter()
+    excluded, unused_keys = Counter[str](), Counter[str]()
     digests: dict[str, str] = {}
     labels = hashlib.sha256()
     for row in take_rows(job, excluded):
@@ -100,9 +101,10 @@ def make_plan(job: AuditJob) -> Plan:
             raise ValueError(f"{row.place}: id: {row_id!r} is used at {first} already; give each row its own")
         digests[row_id] = row.digest
         labels.update(row.labels_digest.encode())
+        unused_keys.update(row.unused_keys)
     if not digests:
         raise ValueError(f"{job.input}: holds no row to audit; give at least one")
-    return Plan(digests, labels.hexdigest(), excluded, _settings(job))
+    return Plan(digests, labels.hexdigest(), excluded, unused_keys, _settings(job))
 
 
 def take_rows(job: AuditJob, excluded: Counter[str] | None = None) -> Iterator[AuditRow]:
@@ -146,6 +148,9 @@ class Summary(Record):
     settings: dict[str, JsonValue] = Field(description="Everything that can change a verdict.")
     settings_sha256: str
     num_excluded: dict[str, int] = Field(description="Rows of the input that take no part, by reason.")
+    unused_keys: dict[str, int] = Field(
+        default_factory=dict, description="Keys or columns that are not read, to rows that have them."
+    )
     num_audited: int = Field(description="Rows audited by the run that wrote this.")
     audit_s: float = Field(description="Wall time of those audits, in seconds; without the model's start.")
     figures: Figures
@@ -208,6 +213,7 @@ def run_audit(job: AuditJob, progress: Progress, *, sampler: Sampler | None = No
                 settings=plan.settings,
                 settings_sha256=plan.settings_sha256,
                 num_excluded=dict(plan.excluded),
+                unused_keys=dict(sorted(plan.unused_keys.items())),
                 num_audited=len(plan.digests) - len(kept),
                 audit_s=audit_s,
                 figures=count_figures(audited_rows(job)),

@@ -36,13 +36,15 @@ TARGET_NOTE = (
     "Small figures: 95% of 1,000 resamples of the sources."
 )
 _WIDE = 114  # columns from which every figure is shown with its interval
+_NARROW = 60  # columns below which claims of each kind would leave no room for the words of the states
 _MOST_LISTED = 20  # rows that turned, claims judged differently
 
 
 def print_summary(summary: Summary, console: Console) -> None:
     """Prints the figures of an audit: outcomes, claims and, with human labels, the agreement."""
     figures = summary.figures
-    console.print(Columns([_outcomes(figures), _claims(figures)], padding=(0, 4)))
+    claims = _claims(figures, by_kind=console.width >= _NARROW)
+    console.print(Columns([_outcomes(figures), claims], padding=(0, 4)))
     for line in remarks(figures):
         console.print(Text(line, style="dim"))
     if figures.human:
@@ -190,9 +192,9 @@ def _outcomes(figures: Figures) -> Table:
     return table
 
 
-def _claims(figures: Figures) -> Table:
+def _claims(figures: Figures, *, by_kind: bool) -> Table:
     """All claims by state; with more kinds than numbers, those of each kind beside them."""
-    kinds = figures.claim_kinds if figures.has_other_kinds else {}
+    kinds = figures.claim_kinds if by_kind and figures.has_other_kinds else {}
     table = plain_table("Claims", "state", "claims", "share", *(f"{kind}s" for kind in kinds))
     for state in ClaimState:
         if count := figures.claim_states[state]:

@@ -18,7 +18,7 @@ from reward.judging.vote import Reason
 from reward.provenance import provenance_of, seeded
 from reward.roles.prompts import PromptSet
 from reward.samplers import Message, Sampler, SamplerError
-from reward.types import ClaimVerdict, Provenance, Role, SampleGroup, Span, Trajectory, Verdict
+from reward.types import Provenance, Role, SampleGroup, Trajectory
 
 _START: Final = "<think>"
 _END: Final = "</think>"
@@ -104,26 +104,6 @@ def answer_start(turn: str, config: AuditConfig) -> int:
 def answer_of(turn: str, config: AuditConfig) -> str:
     """The answer of a turn; empty when it ended in thought."""
     return turn[answer_start(turn, config) :]
-
-
-def moved(verdict: Verdict, num_chars: int) -> Verdict:
-    """A verdict on an answer as one on its response, in which the answer begins at `num_chars`."""
-    if not num_chars:
-        return verdict
-
-    def placed(span: Span) -> Span:
-        return Span(start=span.start + num_chars, end=span.end + num_chars)
-
-    def with_span(one: ClaimVerdict) -> ClaimVerdict:
-        span = one.claim.span and placed(one.claim.span)
-        return one.model_copy(update={"claim": one.claim.model_copy(update={"span": span})})
-
-    return verdict.model_copy(
-        update={
-            "claims": tuple(map(with_span, verdict.claims)),
-            "uncovered": tuple(map(placed, verdict.uncovered)),
-        }
-    )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
 
+from reward.claims.letters import seen
 from reward.config import AuditConfig, Structured
 from reward.judging.coverage import CoveredClaim
 from reward.judging.evidence import place_evidence
@@ -136,7 +137,7 @@ async def ask_voters(documents: Sequence[Document], claims: Sequence[CoveredClai
 
 
 def _answers(sample: Sample, num_questions: int, config: AuditConfig) -> list[Answer | None]:
-    text = answer_of(sample.text, config)
+    text = seen(answer_of(sample.text, config)).text  # as the documents, which it quotes, are read
     return parse_answers(text, num_questions, complete=sample.finish_reason == "stop")
 
 

@@ -34,7 +34,8 @@ _ITEM = re.compile(
     r"(?:^|(?P<tag>\[ ?answer ?:[^\[\]]*\]))[* \t]{0,8}(?P<number>\d{1,4})[.)](?!\d)",
     re.MULTILINE | re.IGNORECASE,
 )
-_TAG_OPENING = re.compile(r"\[answer:", re.IGNORECASE)
+_TAG_OPENING = re.compile(r"\[\s*answer\s*:", re.IGNORECASE)
+_QUESTION_LABEL = re.compile(r"question\s*:", re.IGNORECASE)
 _MARKS = '*_"\u201c\u201d '  # around an answer
 _LONGEST_QUESTION, _LONGEST_ANSWER = 500, 400  # characters
 _MOST_ITEMS = 2  # read, usable or not, as a multiple of the claims allowed
@@ -110,10 +111,11 @@ def quoted_questions(response: str) -> set[str]:
     A response may try to write its own claims, with questions that the documents do answer. A claim that a
     Proposer copies from there is the response's question about itself and covers nothing.
     """
-    questions = set()
+    questions = set[str]()
     for before in _TAG_OPENING.split(response)[:-1]:
-        text = before[max(before.rfind("["), before.rfind("]")) + 1 :].casefold()
-        questions |= {text.partition("question:")[2], text.rpartition("question:")[2]}
+        for line in before.split("\n"):
+            _, *labelled = _QUESTION_LABEL.split(line)
+            questions |= {*labelled, "question:".join(labelled)}
     return {normal_question(question) for question in questions} - {""}
 
 

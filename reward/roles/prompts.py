@@ -28,7 +28,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import ValidationError
 
 from reward.config import Settings
-from reward.problems import SAID_WHOLE, problems
+from reward.problems import SAID_WHOLE, problems, shown
 from reward.provenance import json_sha256
 from reward.samplers import Message
 from reward.samplers.special import neutralise
@@ -140,7 +140,7 @@ def _read(where: str) -> dict[str, dict[str, str]]:
     except ValidationError as error:
         problem = problems(error)[0]
         field = ".".join(map(str, problem["loc"])) or "the file"
-        found = "" if problem["type"] in SAID_WHOLE else f" (found {problem['input']!r:.60})"
+        found = "" if problem["type"] in SAID_WHOLE else f" (found {shown(problem['input'])})"
         raise ValueError(
             f"prompts: {where}: {field}: {problem['msg']}{found}; give exactly solver, proposer and checker, "
             "each with the texts system and user"

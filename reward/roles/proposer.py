@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reward.claims.kind import ClaimKind, Target, num_atoms
+from reward.claims.letters import seen
 from reward.config import Structured
 from reward.judging.coverage import Coverage, cover
 from reward.judging.unjudged import AuditFailure
@@ -52,7 +53,8 @@ async def propose(
         group = await means.ask(Role.PROPOSER, messages, n=1, attempt=attempt, pattern=pattern)
         if group.samples[0].finish_reason != "stop":
             continue  # a list that was cut is no list
-        written = answer_of(group.samples[0].text, config)
+        # In plain letters: others would hide in a question the value that it must not give away.
+        written = seen(answer_of(group.samples[0].text, config)).text
         parsed = parse_claims(written, max_claims=config.max_claims, kinds=kinds)
         if parsed.too_many:
             problem = Reason.TOO_MANY_CLAIMS

@@ -5,7 +5,8 @@ when it fails (`pool.py`). vLLM is asked for the exact token ids (`return_token_
 a pattern (`structured_outputs`), many a server to a JSON schema (`response_format`); one that refuses such a
 key is warned about once and asked without it. A server that does not know them and does not mind still serves
 audits, only without trajectories. Each request bears an id of its own, and vLLM's answer names it: an answer
-that names another one is an error.
+that names another one is an error. A server is trusted with prompts and no further: it cannot send us on to
+another address, nor fill the memory or a verdict with what it answers.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import os
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, urljoin
 
@@ -50,7 +52,30 @@ _REQUEST_ID_HEADER = "X-Request-Id"  # vLLM names the completion after it: chatc
 _REQUEST_ID = re.compile(r"march-[0-9a-f]{32}")
 _TOO_LONG_MARKS = ("context length", "context_length", "context window", "too long", "max_model_len")
 
+_MAX_ANSWER_BYTES = 32 * 1024**2  # 15 completions of 131,072 tokens with their ids have some 25
+_MOST_SAID_CHARS = 500  # of a server's own words in a failure
+
 _T = TypeVar("_T")
+
+
+class _Client(openai.DefaultAsyncHttpxClient):
+    """Follows no redirects, and reads no more of an answer than it may have, nor a compressed one, which may
+    swell.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(follow_redirects=False, headers={"Accept-Encoding": "identity"})
+
+    async def send(self, request: Any, **options: Any) -> Any:
+        answer, read = await super().send(request, **{**options, "stream": True}), bytearray()
+        async with aclosing(answer):
+            if (coding := answer.headers.get("content-encoding", "identity")) != "identity":
+                raise openai.OpenAIError(f"an answer came as {coding!r:.60}, though unasked")
+            async for part in answer.aiter_raw():
+                read += part
+                if len(read) > _MAX_ANSWER_BYTES:
+                    raise openai.OpenAIError(f"an answer has over {_MAX_ANSWER_BYTES} bytes")
+        return type(answer)(answer.status_code, headers=answer.headers, content=bytes(read), request=request)
 
 
 class Server:
@@ -67,6 +92,7 @@ class Server:
             max_retries=0,
             default_query=dict(url.params),
             default_headers={"Authorization": f"Basic {basic}"} if url.userinfo else None,
+            http_client=_Client(),
         )
         values = {api_key, url.password, basic, *url.params.values()}
         self.secrets = frozenset(one for one in values | {quote(v, safe="") for v in values} if len(one) > 4)
@@ -80,7 +106,7 @@ class OpenAISampler:
 
     def __init__(self, config: OpenAISamplerConfig) -> None:
         self._config = config
-        api_key = os.environ.get(config.api_key_env) or "none"
+        api_key = os.environ.get(config.api_key_env, "").strip() or "none"
         servers = [Server(url, api_key) for url in config.base_urls]
         self._secrets = frozenset().union(*(server.secrets for server in servers))
         self._pool: Pool[Server] = Pool(cool_down_s=config.cool_down_s, named=self._named)
@@ -161,15 +187,10 @@ class OpenAISampler:
     def _named(self, error: Exception, name: str) -> SamplerError | None:
         """The failure that an error of a server is; what it quotes of our credentials is left out."""
         if isinstance(error, openai.OpenAIError):
-            failure = _named_failure(error, name)
-        elif isinstance(error, ValueError):  # what calls itself JSON and is none reaches us as json's error
-            failure = SamplerError("bad_response", f"{name}: {error}")
-        else:
-            return None
-        detail = failure.detail
-        for secret in sorted(self._secrets, key=len, reverse=True):
-            detail = detail.replace(secret, "***")
-        return SamplerError(failure.reason, detail)
+            return _named_failure(error, name, self._secrets)
+        if isinstance(error, ValueError):  # what calls itself JSON and is none reaches us as json's error
+            return SamplerError("bad_response", f"{name}: {_shown(str(error), self._secrets)}")
+        return None
 
     async def _count(self, server: Server, messages: Sequence[Message]) -> int:
         if server.counts_tokens:
@@ -202,7 +223,8 @@ class OpenAISampler:
             return self._named(error, server.name)
         served = [model.id for model in listed.data or ()]
         if served and self._config.model not in served:
-            detail = f"sampler.model: {self._config.model!r} is not among {served} of {server.name}"
+            shown = _shown(str(served))
+            detail = f"sampler.model: {self._config.model!r} is not among {shown} of {server.name}"
             return SamplerError("bad_response", detail)
         return None
 
@@ -252,16 +274,23 @@ def _extra_body(
     return extra
 
 
-def _named_failure(error: openai.OpenAIError, base_url: str) -> SamplerError:
+def _shown(said: str, secrets: Collection[str] = ()) -> str:
+    """A server's words, without our credentials and then cut, so that no half of one is left."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        said = said.replace(secret, "***")
+    return said if len(said) <= _MOST_SAID_CHARS else f"{said[:_MOST_SAID_CHARS]}..."
+
+
+def _named_failure(error: openai.OpenAIError, base_url: str, secrets: Collection[str] = ()) -> SamplerError:
     """Gives a failure of the `openai` package its reason."""
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__ or error
-        said = str(cause) or type(cause).__name__
-        return SamplerError("connection", f"{base_url} cannot be reached: {said}; start it or fix base_urls")
+        said = _shown(str(cause) or type(cause).__name__, secrets)
+        return SamplerError("connection", f"{base_url} cannot be reached: {said}; start it, or fix it")
     if not isinstance(error, openai.APIStatusError):
-        return SamplerError("bad_response", f"{base_url}: {error}")
+        return SamplerError("bad_response", f"{base_url}: {_shown(str(error), secrets)}")
     status, said = error.status_code, error.message
-    detail = f"{base_url} answered {status}: {said}"
+    detail = f"{base_url} answered {status}: {_shown(said, secrets)}"
     if status in (400, 413, 422) and any(mark in said.lower() for mark in _TOO_LONG_MARKS):
         return SamplerError("prompt_too_long", detail)
     is_engine = status in (408, 409, 429) or status >= 500
@@ -307,9 +336,11 @@ def _use(completion: ChatCompletion) -> TokenUse | None:
 def _sample(choice: Choice) -> Sample:
     text, finish_reason = choice.message.content, choice.finish_reason
     if text is None:
-        raise SamplerError("bad_response", f"a completion has no content (finish_reason {finish_reason!r})")
+        raise SamplerError(
+            "bad_response", f"a completion has no content (finish_reason {finish_reason!r:.60})"
+        )
     if finish_reason not in ("stop", "length"):
-        raise SamplerError("bad_response", f"a completion ended with finish_reason {finish_reason!r}")
+        raise SamplerError("bad_response", f"a completion ended with finish_reason {finish_reason!r:.60}")
     token_ids = _token_ids(getattr(choice, "token_ids", None))
     return Sample(text=text, finish_reason=finish_reason, token_ids=token_ids)
 

@@ -131,14 +131,28 @@ def _sample(completion: Any, tokenizer: Any) -> Sample:
     )
 
 
-def load_tokenizer(name: str, *, field: str) -> Any:
-    from transformers import AutoTokenizer
+def require_tokenizer_files(name: str, *, field: str) -> None:
+    """Demands that a folder is one and holds a tokenizer, which takes no library and no time.
 
-    is_path = name.startswith((".", "/", "~")) or "/" not in name
-    if is_path and not Path(name).is_dir():
+    Raises:
+        ValueError: it does not; a name of the Hugging Face Hub, OWNER/NAME, is not looked for.
+    """
+    folder = Path(name)
+    if folder.is_dir():
+        if not any(file.name.startswith(("tokenizer", "vocab")) for file in folder.iterdir()):
+            raise ValueError(
+                f"{field}: no tokenizer in {name!r}; save the model's tokenizer beside its weights"
+            )
+    elif name.startswith((".", "/", "~")) or "/" not in name:
         raise ValueError(
             f"{field}: {name!r} is not a folder; give the folder or a Hugging Face model's name, OWNER/NAME"
         )
+
+
+def load_tokenizer(name: str, *, field: str) -> Any:
+    from transformers import AutoTokenizer
+
+    require_tokenizer_files(name, field=field)
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError) as error:

@@ -7,7 +7,7 @@ at once. A caller, by the name of its token, has a quota of its own.
 import asyncio
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from reward import telemetry
@@ -16,7 +16,7 @@ from reward.serving.errors import Refused
 
 _FULL_RETRY_S = 5
 _BUSY_RETRY_S = 2  # for a caller whose audits in flight are too many
-_SHARE = 0.75  # of all audits, for one of several callers
+_SHARE = 0.75  # of all audits and bytes, for one of several callers
 
 
 class Admission:
@@ -25,11 +25,12 @@ class Admission:
     def __init__(self, config: ServerConfig) -> None:
         self.num_admitted = 0  # audits, running and waiting
         self.num_running = 0
-        self.num_bytes = 0  # of bodies
+        self.num_bytes = 0  # of bodies, as far as they have come
+        self._bytes_of: Counter[str] = Counter()  # the same, of each caller
         self._config = config
         self._max_admitted = config.max_in_flight + config.max_waiting
-        share = 1.0 if config.tokens_file is None else _SHARE
-        self._max_of_a_caller = math.ceil(share * self._max_admitted)
+        self._share = 1.0 if config.tokens_file is None else _SHARE
+        self._max_of_a_caller = math.ceil(self._share * self._max_admitted)
         self._slots = asyncio.Semaphore(config.max_in_flight)
         self._of_callers: Counter[str] = Counter()  # audits, running and waiting
 
@@ -39,22 +40,41 @@ class Admission:
         return self.num_admitted - self.num_running
 
     @contextmanager
-    def holding(self, content_length: str) -> Iterator[None]:
-        """Counts a request's body while the request is under way.
+    def holding(self, caller: str = "", declared: int = 0) -> Iterator[Callable[[int], None]]:
+        """Counts the bytes of a request's body while the request is under way: those that have come, by what
+        this yields, and not those that are only announced, which cost nothing.
 
         Raises:
-            Refused: too many bytes are under way.
+            Refused: so many cannot be held now beside what other requests hold, of all or of this caller.
         """
-        config = self._config
-        num_bytes = int(content_length) if content_length.isdecimal() else config.max_body_bytes
-        if self.num_bytes and self.num_bytes + num_bytes > config.max_held_bytes:
-            detail = f"requests of {self.num_bytes} bytes are under way; ask again, or raise max_held_bytes"
-            raise Refused(503, detail, reason="memory", retry_after_s=_FULL_RETRY_S)
-        self.num_bytes += num_bytes
+        held = 0
+
+        def take(num_bytes: int) -> None:
+            nonlocal held
+            self._check_bytes(caller, held, num_bytes)
+            held += num_bytes
+            self.num_bytes += num_bytes
+            self._bytes_of[caller] += num_bytes
+
+        self._check_bytes(caller, held, declared)
         try:
-            yield
+            yield take
         finally:
-            self.num_bytes -= num_bytes
+            self.num_bytes -= held
+            self._bytes_of[caller] -= held
+
+    def _check_bytes(self, caller: str, held: int, more: int) -> None:
+        """Raises `Refused` when a request that holds bytes cannot hold more; one alone always can."""
+        most, num, num_of_caller = self._config.max_held_bytes, self.num_bytes, self._bytes_of[caller]
+        if num > held and num + more > most:
+            detail = f"requests of {num} bytes are under way; ask again, or raise max_held_bytes"
+            raise Refused(503, detail, reason="memory", retry_after_s=_FULL_RETRY_S)
+        if num_of_caller > held and num_of_caller + more > self._share * most:
+            detail = (
+                f"requests of {num_of_caller} bytes of {caller!r} are under way, with {self._share:.0%} of "
+                "max_held_bytes for one caller; wait for some of them, or raise max_held_bytes"
+            )
+            raise Refused(429, detail, reason="quota", retry_after_s=_BUSY_RETRY_S)
 
     def admit(self, caller: str = "") -> None:
         """Counts an audit of a caller; to be followed by `release`.

@@ -19,7 +19,6 @@ which gives them one audit (service.py).
 import asyncio
 import contextlib
 import hashlib
-import json
 import logging
 import re
 import ssl
@@ -32,6 +31,7 @@ import tenacity
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from opentelemetry.trace import SpanKind
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from reward import telemetry
 from reward.config import bare_url
@@ -55,6 +55,7 @@ _READY_TIMEOUT_S = 10.0
 _FIRST_WAIT_S = 0.5
 _READY_PAUSE_S = 0.5
 _MAX_ANSWER_BYTES = 128 * 1024**2
+_MAX_ERROR_BYTES = 16_384  # of an error's page; its `detail` is far shorter
 _MAX_RETRY_AFTER_S = 30
 _PASSING_STATUSES = (429, 502, 503, 504)
 _FIXES = {
@@ -338,9 +339,9 @@ def _verification(base_urls: Sequence[str], tls: ssl.SSLContext | None) -> ssl.S
 
 
 def _detail_of(answer: httpx.Response) -> str:
-    """What a server says went wrong, in one line; a proxy's page is cut."""
+    """What a server says went wrong, in one line; a proxy's page, which may be anything, is cut."""
     try:
-        body = json.loads(answer.content)
+        body = from_json(answer.content[:_MAX_ERROR_BYTES])
     except ValueError:
         return " ".join(answer.content[:200].decode(errors="replace").split())
     detail = (body.get("detail") or body.get("reason")) if isinstance(body, dict) else None

@@ -4,6 +4,7 @@ A request of `/v1/audit` may override settings of the audit itself: never prompt
 limits on length. The trainer's `/get_reward` takes no overrides, so a training's reward has one meaning.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -38,6 +39,7 @@ Weakenable = Literal[
     "verbatim_evidence",
     "uncovered",
     "min_claims",
+    "max_claims",
     "relative_tolerance",
     "kinds",
 ]
@@ -74,6 +76,12 @@ class RequestLimits(Settings):
     max_samples: int = Field(default=256, ge=1, description="Samples of one /get_reward; more are a 422.")
     max_documents: int = Field(default=1024, ge=1, description="Documents of one query; more are a 422.")
     max_batch: int = Field(default=64, ge=1, description="Audits of one /v1/audits; more are a 422.")
+    max_values: int = Field(
+        default=100_000,
+        ge=1000,
+        description="JSON values of one body, which may take a hundred times their bytes once they are read; "
+        "more are a 422.",
+    )
 
 
 class ServerConfig(Settings):
@@ -118,7 +126,8 @@ class ServerConfig(Settings):
     max_held_bytes: int = Field(
         default=1024**3,
         ge=1024,
-        description="Bodies of all requests at once; more are answered 503 before they are read.",
+        description="Bodies of all requests at once, as far as they have come; more are answered 503, and "
+        "429 beyond three quarters of it for one of several callers.",
     )
     max_kept: int = Field(
         default=1024,
@@ -173,6 +182,7 @@ _IS_AS_STRICT: Mapping[Weakenable, Callable[[Any, Any], bool]] = {
     "verbatim_evidence": lambda asked, own: asked or not own,
     "uncovered": lambda asked, own: _STRICTNESS.index(asked) >= _STRICTNESS.index(own),
     "min_claims": lambda asked, own: asked >= own,
+    "max_claims": lambda asked, own: asked <= own,
     "relative_tolerance": lambda asked, own: asked <= own,
     "kinds": lambda asked, own: set(asked) >= set(own),
 }
@@ -189,6 +199,8 @@ def apply_overrides(
     changes = overrides.model_dump(exclude_none=True) if overrides else {}
     if not changes:
         return config
+    if "voters" in changes and config.min_valid_voters is not None:
+        changes = {"min_valid_voters": _votes_needed(config, changes["voters"]), **changes}
     try:
         changed = AuditConfig.model_validate({**config.model_dump(), **changes})
     except ValidationError as error:
@@ -198,14 +210,20 @@ def apply_overrides(
         raise InvalidRequest(f"{where}: {text}" if problem["loc"] else f"overrides.{text}") from error
     for name in _IS_AS_STRICT.keys() & changes.keys() - set(bounds.may_weaken):
         asked, own = getattr(changed, name), getattr(config, name)
-        if name == "min_valid_voters":  # None is a majority of the voters, of whom there may be more now
-            own = config.model_copy(update={"voters": changed.voters}).num_valid_voters_needed
+        if name == "min_valid_voters":
+            own = _votes_needed(config, changed.voters)
         if not _IS_AS_STRICT[name](asked, own):
             raise InvalidRequest(
                 f"overrides.{name}: {_shown(asked)} is weaker than this server's {_shown(own)}; "
                 f"leave it out, or add {name} to overrides.may_weaken in its settings"
             )
     return changed
+
+
+def _votes_needed(config: AuditConfig, voters: int) -> int:
+    """Fewest readable votes of so many voters that are no smaller share of them than the server's own."""
+    own = config.min_valid_voters
+    return voters // 2 + 1 if own is None else max(own, math.ceil(own * voters / config.voters))
 
 
 def _shown(value: object) -> str:

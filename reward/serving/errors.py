@@ -41,6 +41,7 @@ DECLARED: dict[int | str, dict[str, Any]] = {
 FINAL = (
     Reason.INVALID_TEXT,
     Reason.RESPONSE_TOO_LONG,
+    Reason.QUERY_TOO_LONG,
     Reason.DOCUMENTS_TOO_LONG,
     Reason.TOO_MANY_CLAIMS,
     Reason.PROMPT_TOO_LONG,

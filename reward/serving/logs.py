@@ -92,7 +92,9 @@ def new_request_id() -> str:
 LogFormat = Literal["auto", "text", "json"]
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _RENAMED = {"asctime": "time", "levelname": "level", "name": "logger"}
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+# What breaks a line, and what turns the direction of writing.
+_CONTROLS |= {code: f"\\u{code:x}" for code in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))}
 
 
 def configure_logging(log_format: LogFormat) -> None:

@@ -25,6 +25,7 @@ from reward.samplers import SamplerError
 from reward.serving import wire
 from reward.serving.config import InvalidRequest, ServerConfig, apply_overrides
 from reward.serving.errors import DECLARED, Refused, Unscored, reply_of
+from reward.serving.logs import current_caller
 from reward.serving.service import AuditService
 from reward.types import AuditResult, Outcome
 
@@ -52,12 +53,19 @@ class AuditRoute(APIRoute):
         async def handle(request: Request) -> Response:
             service: AuditService = request.app.state.service
             service.refuse_when_draining()
-            with service.admission.holding(request.headers.get("content-length", "")):
+            declared = request.headers.get("content-length", "")
+            num_declared = int(declared) if declared.isdecimal() else 0
+            with service.admission.holding(current_caller().name or "", num_declared) as take:
+                read = bytearray()
                 try:
-                    data = await request.body()
+                    async for part in request.stream():
+                        take(len(part))
+                        read += part
                 except ClientDisconnect:
                     return Response(status_code=_GONE)
                 _check_content_type(request.headers.get("content-type", ""))
+                data = bytes(read)
+                wire.check_values(data, "body", request.app.state.limits)
                 return await while_connected(request, endpoint(wire.read_record(model, data)))
 
         return handle
@@ -93,6 +101,7 @@ async def while_connected(request: Request, answer: Coroutine[Any, Any, Response
 
 def add_audit_routes(app: FastAPI, config: ServerConfig, service: AuditService) -> None:
     """Adds the paths that audit; `app.state` must hold `service` before they are asked."""
+    app.state.limits = config.limits
     router = APIRouter(route_class=AuditRoute, responses=DECLARED, dependencies=_WITH_TOKEN)
 
     @router.post("/get_reward", response_model=wire.RewardReply)

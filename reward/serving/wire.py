@@ -6,6 +6,7 @@ set holds, here the JSON of a `RagQuery`. It takes `rewards` as a scalar and mak
 which must always have the same keys. Several samples in one request get lists.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Self, TypeVar
 
@@ -17,6 +18,8 @@ from reward.types import AuditResult, Outcome, RagQuery, Record, Verdict
 
 _LIMITS = RequestLimits()
 _MOST_ERROR_CHARS = 500
+_MOST_PROBLEMS = 2_000  # more are only counted: each one that is shown costs a kilobyte
+_STRINGS = re.compile(rb'"(?>(?:[^"\\]++|\\.)*)"?', re.DOTALL)
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -96,6 +99,8 @@ def read_record(model: type[_M], data: bytes | str | dict[str, JsonValue]) -> _M
     try:
         return model.model_validate(data) if isinstance(data, dict) else model.model_validate_json(data)
     except ValidationError as error:
+        if (num := error.error_count()) > _MOST_PROBLEMS:
+            raise InvalidRequest(f"{num} problems; send what GET /openapi.json describes") from None
         problem, *others = problems(error)
         where = _short(".".join(str(part) for part in problem["loc"]))
         text = _short(problem["msg"])
@@ -103,6 +108,20 @@ def read_record(model: type[_M], data: bytes | str | dict[str, JsonValue]) -> _M
         line = " ".join(f"{where}: {text}{more}".split()).removeprefix(": ")
         # The place may hold a key of the input, and that half a surrogate pair.
         raise InvalidRequest(line.encode(errors="backslashreplace").decode()) from error
+
+
+def check_values(data: bytes, field: str, limits: RequestLimits) -> None:
+    """Raises `InvalidRequest` when JSON holds more values than it may; it is counted before it is read."""
+    if _num_values(data) <= limits.max_values:  # commas and brackets of texts, too, which are fewer mostly
+        return
+    # A value or a key has a comma or a bracket before it, so that twice as many texts are too many as well.
+    num = _num_values(_STRINGS.sub(b"", data, count=2 * limits.max_values + 2))
+    if num > limits.max_values:
+        raise InvalidRequest(f"{field}: over max_values {limits.max_values} JSON values; send fewer at once")
+
+
+def _num_values(data: bytes) -> int:
+    return sum(map(data.count, (b",", b"[", b"{")))
 
 
 def _short(text: str) -> str:
@@ -122,6 +141,7 @@ def read_samples(
         raise InvalidRequest(f"query: {len(request.query)} samples; send max_samples {limits.max_samples}")
     samples = []
     for i, label in enumerate(request.labels):
+        check_values(label.encode(errors="replace"), f"labels[{i}]", limits)
         query = _read_label(label, f"labels[{i}]")
         check_documents(query, f"labels[{i}]", limits)
         response = _read_response(request.query[i], request.prompts[i], f"query[{i}]", strip_suffixes)

@@ -23,6 +23,8 @@ _SMALL_PREFIX = re.compile(r"(?:^|[^\w'\u2019])([a-z]{1,2})$")  # of "iPhone", "
 _START = re.compile(
     r"(?:^|[.!?:\n|*#>\u2022(\[\"\u201c\u2018{}=/]|(?<!\w)'|[\u2014\u2013]|(?:^|\s)[-+])[\s*_\"\u201c\u2018'(\[#>+-]*$"
 )
+_MARKUP = re.compile(r"(?:[*_`]|<[A-Za-z][^<>]{0,16}>|\[)*$")
+_LINK_END = re.compile(r"[^\[\]\n]{1,80}\]\(")
 _BEFORE_BEGINNINGS = frozenset(".!?:|*#>\u2022([\"\u201c\u2018{}=/'\u2014\u2013-+_")  # and white space
 _BEFORE = re.compile(r"(\w+)\W{1,2}$")
 _AFTER = re.compile(r"\W{1,2}(\w+)")
@@ -122,6 +124,8 @@ def begins(text: str, start: int) -> bool:
     """Whether a sentence, line, heading, bracket or quotation begins at a place."""
     if start == 0:
         return True
+    if text[start - 1] in "*_`>[":
+        start = _before_markup(text, start)
     last = text[max(0, start - 2)]
     if text[start - 1] == " " and last not in _BEFORE_BEGINNINGS and not last.isspace():
         return False
@@ -135,6 +139,16 @@ def begins(text: str, start: int) -> bool:
         initial = len(word) == 1 and word.isupper() and not _DEGREES.search(ended)
         return not initial and fold(word) not in lexicon.ABBREVIATIONS
     return True
+
+
+def _before_markup(text: str, start: int) -> int:
+    """Where emphasis, a tag or a link of a word begins in the middle of a line; else the place itself."""
+    marked = _MARKUP.search(text, max(0, start - LOOK_BACK), start)
+    assert marked is not None
+    if marked.end() - marked.start() == 1 and text[start - 1] == "[" and not _LINK_END.match(text, start):
+        return start
+    place = marked.start()
+    return place if text[place - 1 : place] == " " else start
 
 
 def is_ordinary(word: str, is_small: IsSmall) -> bool:

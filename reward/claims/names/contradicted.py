@@ -101,7 +101,7 @@ _UP = (
     r"r[io]se|rising|climb|increas|up\b|gr[eo]w|jump|gain|higher|more\b|soar|surg|doubl|tripl|rais|lift|boost|add"
     r"|expan|improv|accelerat|bett?er|wide|larger|dearer|recover|rall|strong|hik|advanc|extra|additional|another"
 )
-_AMOUNT = re.compile(r",? (?:\w+ )?(?:from|to|by|\d)")
+_AMOUNT = re.compile(r",? (?:\w+ )?(?:from|to|by|\d|\w+fold\b)")
 _ROWS = (
     _row(
         "every each once hourly daily weekly monthly quarterly yearly annual annually",

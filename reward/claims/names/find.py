@@ -24,7 +24,7 @@ from reward.claims.names.capitals import (
 )
 from reward.claims.names.german import is_noun
 from reward.claims.names.lexicon import is_common, is_content, is_plural, looks_common, words
-from reward.claims.names.model import KEPT_DOTTED, Name, name_of
+from reward.claims.names.model import KEPT_DOTTED, Name, name_of, tokens_of
 from reward.claims.names.openings import opens_foreign
 from reward.claims.names.places import place_behind
 from reward.claims.names.titles import find_titles
@@ -37,7 +37,8 @@ _OF_PLACES = "upon|under|on|by|next|am|an der|sur|sous|le|la|les|de|du|en|in|sup
 _LINK = re.compile(
     rf"(?: (?:{_PARTICLES}|al|bin|ibn|am|sur) |-(?:{_OF_PLACES}|the)-|-|\u2010|\u2011| ?& |(?<=\.) ?)"
 )
-_SMALL_BEHIND = re.compile(r"[.,]?[ ]?(?=[a-z])")
+_SMALL_BEHIND = re.compile(r"(?:[*_`]{1,3}|</\w{1,8}>|\)|\])?[.,]?[ ]?(?=[a-z])")
+_GOES_ON = re.compile(r"\*\* [a-z]")  # a sentence, behind its bold first words
 _NEXT = re.compile(r" ([a-z]{2,10}(?:n't)?)(?![\w'])")
 _UNIT_BEFORE = re.compile(r"(?:\d|\u00b0|degrees?|in|or|zero) ?$", re.I)
 _DIGIT_BEFORE = re.compile(r"\d[ \u00a0]?$")
@@ -47,6 +48,12 @@ _AMOUNT = re.compile(r"[A-Z]{3}[ \u00a0]?\d")  # "EUR 4,800"
 _SIGN_BEHIND = re.compile(r"\. ?\d")
 _BEGIN = attrgetter("start")
 _LONGEST_RUN = 12  # words
+_LONGEST_GAP = 10  # characters between two words: ". van der "
+_SECOND_HALF = re.compile(r"-([a-z]{2,5})(?![\w-])")  # of a given name: "Kim Soo-jin", "Jean-luc Morel"
+_ASIDE = re.compile(  # within a sentence
+    r"(?:[a-z0-9,] (?:[(\[{\"\u201c\u2018]|[\u2014\u2013] )|\\[a-z]{1,10}\{|[a-z]: )[*_`]*$"
+)
+_ASIDE_REACH = 16
 
 
 def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
@@ -60,7 +67,7 @@ def find_names(text: str, is_small: IsSmall = lambda word: False) -> list[Name]:
             continue
         if len(run) == 2 and run[0].low in ("not", "no") and is_common(run[1].low):
             continue  # "Not Allowed"
-        is_headed = has_headings and in_heading(text, run[0].start)
+        is_headed = has_headings and in_heading(text, run[0].start) and not _GOES_ON.match(text, run[-1].end)
         if is_headed and all(is_ordinary(part.low, is_small) for part in run):
             continue
         name = _name(text, run)
@@ -81,6 +88,7 @@ _BEFORE_OBJECTS = words("before_objects")
 _SURNAMES_TOO = words("surnames_too") | lexicon.GIVEN_NAMES
 _DOERS = lexicon.CITIES | words("also_words") | _SURNAMES_TOO  # names where they do what only a name does
 _PERSONS = words("persons")
+_SYLLABLES = ("won", "sun", "young", "soon", "kook")  # common words that end Korean given names
 _APPOSED = re.compile(r", (?:who|whose|whom)\b|, (?:an?|the) ((?:[\w-]+ ?){1,4})")
 _SHORT_DAYS = ("sun", "jan", "mar")  # at the end of a name: "Bressay Sun"
 _OWNERS = ("king", "queen")  # of colleges, inns and roads
@@ -118,7 +126,9 @@ def _is_unit_sign(part: Part) -> bool:
 
 
 def _continues(text: str, before: Part, part: Part) -> bool:
-    if part.start - before.end > 9 or (before.low in lexicon.CALENDAR and before.low not in _FIRST_NAMES):
+    if part.start - before.end > _LONGEST_GAP or (
+        before.low in lexicon.CALENDAR and before.low not in _FIRST_NAMES
+    ):
         return False
     if part.low in lexicon.CALENDAR and part.low not in _SHORT_DAYS:
         return False
@@ -137,6 +147,8 @@ def _continues(text: str, before: Part, part: Part) -> bool:
         return (part.low in lexicon.RULERS or part.low in _EPITHETS) and not is_common(before.low)
     if gap == " for ":
         return before.low in lexicon.OF_HEADS
+    if gap.startswith(".") and len(before.low) == 1:  # "K. van der Linde"
+        gap = gap[1:]
     return bool(_LINK.fullmatch(gap))
 
 
@@ -176,7 +188,19 @@ def _name(text: str, run: list[Part]) -> Name | None:
         run = _common_name(text, whole)
     if not run or all(part.low in lexicon.TITLES or len(part.low) == 1 for part in run):
         return None
-    return name_of(text, run[0].start, run[-1].end, _said_before(text, whole, run[0].start))
+    end = _end_of_given(text, run, is_long=len(whole) > 1)
+    if end > run[-1].end and len(whole) > 1:
+        run = whole  # "Park Dong-hyuk"
+    return name_of(text, run[0].start, end, _said_before(text, whole, run[0].start))
+
+
+def _end_of_given(text: str, run: list[Part], *, is_long: bool) -> int:
+    """The end of a run, with the half of a given name that a hyphen joins to it in small letters."""
+    half = _SECOND_HALF.match(text, run[-1].end)
+    if half is None or half[1].endswith("ed"):
+        return run[-1].end
+    is_given = not is_common(half[1]) or (is_long and half[1] in _SYLLABLES)
+    return half.end() if is_given else run[-1].end
 
 
 def _is_begun(text: str, part: Part, is_small: IsSmall) -> bool:
@@ -192,6 +216,11 @@ def _does(text: str, part: Part) -> bool:
 def _num_empty(text: str, whole: list[Part]) -> int:
     """How many words at the beginning of a run are no part of a name."""
     first = 0
+    if (
+        whole[0].low in lexicon.PHRASES
+        and tokens_of(text, whole[0].start, whole[-1].end)[0].end > whole[0].end
+    ):
+        return 0  # "Chief Financial Officer Ann Lee" is the CFO
     while first < len(whole) and (whole[first].low in _EMPTY or _only_begins(text, whole[first : first + 2])):
         first += 1
     return first
@@ -263,6 +292,7 @@ def _in_prose(text: str, run: list[Part]) -> bool:
     line = text.rfind("\n", 0, run[0].start) + 1
     before = text[max(line, run[0].start - 40) : run[0].start].split()[-5 if len(run) > 1 else -3 :]
     behind = _SMALL_BEHIND.match(text, run[-1].end)
-    if not behind and begins(text, run[0].start):
+    is_aside = len(run) > 1 and _ASIDE.search(text, max(line, run[0].start - _ASIDE_REACH), run[0].start)
+    if not behind and not is_aside and begins(text, run[0].start):
         return False  # "Key Point: Be patient."
     return bool(behind) or any(word[:1].islower() and word not in lexicon.LINKS for word in before)

@@ -14,7 +14,9 @@ from reward.claims.names.lexicon import (
     CITIES,
     GIVEN_NAMES,
     KINDS,
+    LIKE,
     LINKS,
+    NATIONS,
     OF_HEADS,
     PREFIXES,
     RULERS,
@@ -363,6 +365,18 @@ def _joins(gap: str, before: str) -> bool:
     return len(gap) < _LONGEST_GAP and not _BREAK.search(gap)
 
 
+def _is_told(word: str) -> bool:
+    """Whether a word is known as a first name, a place or a thing, so that its order in a name tells."""
+    return (
+        word in LIKE
+        or word in KINDS
+        or word in CITIES
+        or word in PREFIXES
+        or word in NATIONS
+        or is_common(word)
+    )
+
+
 def _orders(name: Name) -> Iterator[tuple[Sequence[str], bool]]:
     """The orders in which a name's words can stand, and whether an "of" or a comma must stand between."""
     words = name.tokens
@@ -374,6 +388,8 @@ def _orders(name: Name) -> Iterator[tuple[Sequence[str], bool]]:
             yield (words[-1], *words[:-1]), False
         if words[-1] in OF_HEADS or len(words) == 2:
             yield (words[-1], *words[:-1]), True
+        if len(words) == 2 and not any(map(_is_told, words)):
+            yield words[::-1], False  # "Fujimoto Haruka"
         if words[0] in OF_HEADS and len(words) > 2:
             yield (*words[1:], words[0]), False
         if name.inverted:

@@ -40,7 +40,7 @@ class NameLookup:
         "Joan of Arc"; what tells the name must stand in one place. A name that only a title holds has the
         place 0 to 0 in the text.
         """
-        if claimed.roles and not allows(claimed, self._indexes):
+        if claimed.roles and not allows(_bearer(claimed), self._indexes):
             return None
         if claimed.courtesy and is_other_courtesy(claimed, self._indexes):
             return None
@@ -113,6 +113,14 @@ class NameLookup:
         """Whether a surname and a country are meant: "Strode of Britain"."""
         person, country = names[0], names[-1]
         return len(names) == 2 and country.tokens[-1] in COUNTRIES and KINDS.isdisjoint(person.tokens)
+
+
+def _bearer(claimed: Name) -> Name:
+    """Who has the title of "Sergeant Ian Lowther of Cumbria Police"."""
+    person = claimed.text.partition(" of ")[0]
+    bearer = name_of(person, 0, len(person))
+    is_person = len(bearer.tokens) > 1 and KINDS.isdisjoint(bearer.tokens)
+    return bearer._replace(roles=claimed.roles) if is_person else claimed
 
 
 def _are_elsewhere(claimed: Name, ranges: Sequence[Found]) -> bool:

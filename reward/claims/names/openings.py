@@ -38,6 +38,11 @@ def opens_foreign(text: str, part: Part) -> bool:
     return any(low in stops and said - {low} for stops, said in zip(_stops(), _foreign(text), strict=True))
 
 
+def is_foreign(text: str) -> bool:
+    """Whether a text has a stop word of another language, and none of the smallest English words."""
+    return _ENGLISH.isdisjoint(_words(text)) and any(_foreign(text))
+
+
 @cache
 def _stops() -> tuple[frozenset[str], ...]:
     return tuple(frozenset(stopwordsiso.stopwords(language)) | _MORE for language in _LANGUAGES)

@@ -24,9 +24,9 @@ The way from text to number, file by file; `model` says what a number is, `vocab
     unread        numerals and amounts that have no sure value: "④⑥⑥", "several hundred"
 
 And from number to verdict: `reading` (what a bare or open number is taken for), `equality`, `response` (which
-numbers of an answer must be checked), `index`, `lookup` and `other_writings` (where documents hold one),
-`things` (what a number is of), `listed` (small numbers that count what a text lists), `questions` (what a
-question asks and gives away), `writing` (its one text), and `kind`, which gives the audit all of it.
+numbers of an answer must be checked), `index`, `lookup`, `other_writings` and `scaled` (where documents hold
+one), `things` (what a number is of), `listed` (small numbers that count what a text lists), `questions` (what
+a question asks and gives away), `writing` (its one text), and `kind`, which gives the audit all of it.
 
 The readers are rules of our own. Published parsers were measured: quantulum3, word2number, number-parser
 and price-parser misread what audits live on (5k as kelvin, ranges as means, "-5" as 5), text2num leaves

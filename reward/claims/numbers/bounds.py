@@ -84,8 +84,8 @@ _CLIMBS = re.compile(
 )
 _WARMER = re.compile(r"(?:warm|hott|cold|cool)er\b", re.IGNORECASE)
 _REACH = 80
-_SHORT = ("nearly", "almost")
-_JUST = ("just ", "slightly ")
+_SHORT = ("nearly", "almost", "casi", "fast", "knapp", "presque", "quasi", "bijna", "quase")
+_JUST = ("just ", "slightly ", "poco ")
 _SHORTLY = {"shortly_before": Form.LESS_THAN, "shortly_after": Form.MORE_THAN}  # a time of day
 _MIDNIGHT, _END_OF_DAY = ((Decimal(0),),), ((Decimal(MINUTES_A_DAY),),)
 _LONGEST_BEFORE = 28

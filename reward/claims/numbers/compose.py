@@ -14,7 +14,7 @@ from reward.claims.numbers.dates import as_year, looks_like_year
 from reward.claims.numbers.digits import EXACT, scale_after
 from reward.claims.numbers.model import Form, Kind, Number, changed, span_of
 from reward.claims.numbers.reading import OPEN_CENTS, read_as
-from reward.claims.numbers.vocabulary import BEGIN, SPACE, TABLES
+from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES
 
 _DASH = "[-\u2010-\u2015\u2212~\uff5e]"
 _LONGEST_GAP = 24
@@ -28,6 +28,7 @@ _GAP = re.compile(
   | (?P<out_of>{SPACE}(?:(?:stars?|points?){SPACE})?out{SPACE}of{SPACE}(?:a{SPACE})?(?:possible{SPACE})?
       |{SPACE}of{SPACE}|-out-of-)
   | (?P<chance>(?:{SPACE}(?P<of_what>[a-z]+))?{SPACE}in{SPACE}(?P<every>every{SPACE})?|-in-)
+  | (?P<wickets>{SPACE}for{SPACE})
   | (?P<or>{SPACE}or{SPACE})
   | (?P<over>/) | (?P<colon>:)
   | (?P<join>,?{SPACE}?)
@@ -36,8 +37,9 @@ _GAP = re.compile(
 )
 _BY = re.compile(rf"{SPACE}?[x\u00d7]{SPACE}?|{SPACE}by{SPACE}", re.IGNORECASE)
 _BETWEEN = re.compile(rf"{BEGIN}between{SPACE}$", re.IGNORECASE)
-_TO = re.compile(rf"{SPACE}to{SPACE}(?:just{SPACE}|only{SPACE})?", re.IGNORECASE)
-_FROM = re.compile(rf"{BEGIN}from{SPACE}$", re.IGNORECASE)
+_TO = re.compile(rf"{SPACE}(?:to|auf|naar|à|a){SPACE}(?:just{SPACE}|only{SPACE})?", re.IGNORECASE)
+_FROM = re.compile(rf"{BEGIN}(?:from|von|van|de|da){SPACE}$", re.IGNORECASE)
+_UP_TO = re.compile(rf"{SPACE}to{SPACE}")  # of a range, which is read as a whole
 # How many of the second unit make one of the first, of pairs that are written together.
 _JOINED = {tuple(pair.split("|")): many for pair, many in TABLES["joined_units"].items()}
 _CHAINED = re.compile(rf"{SPACE}{_DASH}{SPACE}\d")  # a row of a table, or a sum
@@ -47,7 +49,10 @@ _READ_ON = re.compile(rf"{SPACE}(?:and|hundred|thousand|million|billion|trillion
 _CENTS = 2  # digits
 _FIRST_OF_CENTS, _CENTS_OF_ONE = 10, 100  # "three pounds eighty"
 _SECONDS = re.compile(r"s(?![\w-])")  # of "1min 04s"; elsewhere "12s" is no measure
+_WICKETS, _MOST_RUNS = 10, 1000
+_BEHIND_SCORE = re.compile(rf"[.,;)]|$|{SPACE}(?:\(|decl|and{END}|in{END}|off{END}|at{END})")
 _FEW = 12
+_MOST_FALL = 1000  # times the last one
 _MOST_PERCENT = 1000  # of a range whose end has no sign
 _WITH_UNITS = (Kind.QUANTITY, Kind.DURATION, Kind.PERCENT, Kind.MONEY)
 _NEVER_IN_RANGES = (Kind.IDENTIFIER, Kind.RATIO)
@@ -87,16 +92,22 @@ def _measure_sides(text: str, composed: list[Number], last: Number) -> None:
 
 
 def _measure_ends(text: str, composed: list[Number], last: Number, low: int) -> Number:
-    """Each end of "from 115 to 50 minutes" takes the unit of the other; the last one is returned."""
+    """Each end of "from 115 to 50 minutes" takes the unit of the other; the last one is returned.
+
+    The first one takes the scale of the last one, too: "from 74.2 to 51.9 million".
+    """
     if not composed or _TO.fullmatch(text, composed[-1].end, last.start) is None:
         return last
     first = composed[-1]
-    if _FROM.search(text, max(low, first.start - 6), first.start) is None or first.value < last.value:
+    if _FROM.search(text, max(low, first.start - 6), first.start) is None:
         return last
     if looks_like_year(first) or looks_like_year(last):
         return last
-    if _is_bare(first) and last.kind in _WITH_UNITS:
-        composed[-1] = read_as(first, last)
+    if _is_bare(first):
+        first = _scaled_like(text, first, last, is_falling=True)
+    if first.value < last.value and _UP_TO.match(text, first.end):
+        return last
+    composed[-1] = read_as(first, last) if _is_bare(first) and last.kind in _WITH_UNITS else first
     return read_as(last, first) if _is_bare(last) and first.kind in _WITH_UNITS else last
 
 
@@ -111,7 +122,8 @@ def _together(text: str, first: Number, second: Number, low: int) -> Number | No
     name = str(gap.lastgroup)
     if name == "join" and first.unit == "minute" and _is_bare(second) and _SECONDS.match(text, second.end):
         second = changed(second, kind=Kind.DURATION, unit="second", dimension="time", end=second.end + 1)
-    if name in ("join", "and") and (joined := _joined(first, second)):
+    is_apart = gap[0].startswith(",") and text[first.start : first.start + 2] in ("a ", "A ")
+    if name in ("join", "and") and not is_apart and (joined := _joined(first, second)):  # no "a day, 6 hours"
         return joined
     if name == "join" and text[first.end - 1].isalpha() and (price := _price(first, second)):
         return price
@@ -120,6 +132,8 @@ def _together(text: str, first: Number, second: Number, low: int) -> Number | No
     are_bare = _is_bare(first) and _is_bare(second)
     if name == "or" and not (are_bare and second.value == first.value + 1 <= _FEW):
         return None  # "one or two tablets"
+    if name == "wickets":
+        return _score(text, first, second)
     if name in ("out_of", "chance", "over", "colon"):
         return _ratio_in_words(text, first, second, name)
     between = _BETWEEN.search(text, max(low, first.start - 9), first.start)
@@ -168,13 +182,14 @@ def _ends(text: str, first: Number, second: Number) -> tuple[Number, Number] | N
     return (first, second) if (first.kind, first.unit) == (second.kind, second.unit) else None
 
 
-def _scaled_like(text: str, first: Number, second: Number) -> Number:
-    """The 5 of "5-10 million" in millions."""
+def _scaled_like(text: str, first: Number, second: Number, *, is_falling: bool = False) -> Number:
+    """The 5 of "5-10 million" in millions, and the 10 of "from 10 to 5 million"."""
     if scale_after(text, first.end) or first.step > 1:
         return first
     power = _power_behind(text, second)
     scaled = tuple((EXACT.scaleb(reading[0], power),) for reading in first.readings)
-    if any(a[0] < b[0] for a in scaled for b in second.readings):
+    is_alike = is_falling and scaled[0][0] < _MOST_FALL * second.value
+    if is_alike or any(a[0] < b[0] for a in scaled for b in second.readings):
         return changed(first, readings=scaled, step=EXACT.scaleb(first.step, power))
     return first
 
@@ -234,6 +249,15 @@ def _ratio_in_words(text: str, first: Number, second: Number, gap: str) -> Numbe
     if gap in ("out_of", "chance"):  # neither side is a share by itself: "nine out of ten" is no 10%
         first, second = (changed(side, counts=True) for side in (first, second))
     return _pair(first, second)
+
+
+def _score(text: str, first: Number, second: Number) -> Number | None:
+    """Runs and wickets of cricket: "301 for 6 declared" and, of a bowler, "4 for 92"."""
+    are_whole = _is_bare(first) and _is_bare(second) and first.step == second.step == 1
+    wickets, runs = sorted((first.value, second.value))
+    is_score = are_whole and 0 < wickets <= _WICKETS < runs < _MOST_RUNS
+    second = changed(second, counts=True)  # and no six hours
+    return _pair(first, second) if is_score and _BEHIND_SCORE.match(text, second.end) else None
 
 
 def _is_bare(number: Number) -> bool:

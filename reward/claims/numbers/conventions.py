@@ -10,12 +10,17 @@ decimal sign and the order of dates are found in this order, each on its own:
        setting speaks of all texts.
     3. the language of the text, by its stop words
     4. what its other numbers suggest ("3,5" may also be a list, "3.11" a version or a day)
-    5. the same of the other texts, all of them together
-    6. English: a decimal point; the order of dates stays open, as the English-speaking countries differ
+    5. the language of the text and of the question that it answers, together
+    6. the other texts, each by itself as here, one vote a text; those of another language say nothing
+    7. English: a decimal point; the order of dates stays open, as the English-speaking countries differ
+
+An answer that is too short to show a language reads what it repeats as the documents do that write the same,
+and "5,900" as English where all documents have decimal commas and one writes "5.900".
 """
 
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -36,6 +41,7 @@ class Conventions:
 ENGLISH = Conventions()
 
 _TOKEN = re.compile(r"(?<![0-9])[0-9]++(?:[.,/-][0-9]++){1,16}")
+_OPEN_TOKEN = re.compile(r"\d{1,3}[.,]\d{3}|\d{1,2}[/-]\d{1,2}[/-]\d{2,4}")
 _OPEN = re.compile(r"[0-9][.,/-][0-9]")
 _PIECES = re.compile(r"[/-]")
 _DATE = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(?:[12]\d{3}|(?<=/)\d\d)")
@@ -55,6 +61,7 @@ _FOREIGN_SCALE = re.compile(
     re.IGNORECASE,
 )
 _MOST_TOKENS = 2000  # of one text; enough to know its habits, and a long text costs no more
+_MOST_REPEATED = 64  # numbers of an answer that are looked for in documents
 _MOST_TEXT = 4000  # characters whose words are looked at
 _OF_A_PLACE = re.compile(r"\b(?:Los|Las|La|El|Le) (?=[A-Z])")  # "Los Angeles", but "La empresa"
 _FEWEST_WORDS = 2  # that tell a language: one may be part of a name ("El Paso", "Le Mans")
@@ -69,48 +76,88 @@ def needs_conventions(plain: str) -> bool:
     return _OPEN.search(plain) is not None
 
 
+def conventions_of_response(
+    response: str, question: str, documents: Sequence[str], *, locale: str = AUTO
+) -> Conventions:
+    """The conventions of an answer: its own, else those of the documents that write one of its numbers
+    alike, else those of the question's language, else those of all documents.
+    """
+    found = filter(_OPEN_TOKEN.fullmatch, _TOKEN.findall(response))
+    written = set(islice(found, _MOST_REPEATED))
+    alike = [text for text in documents if any(token in text for token in written)]
+    others = [conventions_of(text, *documents, locale=locale) for text in alike or documents]
+    usual = [Usual(one.decimal, one.date_order, one.language) for one in others]
+    grouped = {token.replace(",", ".") for token in written if "," in token}
+    if (
+        not alike
+        and all(one.decimal == "," for one in others)
+        and any(token in text for text in documents for token in grouped)
+    ):
+        usual = [Usual(".")]  # "5,900" for the "5.900" of a German document
+    own = _shown(response)
+    asked = _spoken(own if alike else own + _shown(question))
+    return _decided(own, asked, lambda language: _most_usual(usual, language), locale)
+
+
 @lru_cache(maxsize=1024)  # the documents of a query are the same for all its answers
 def conventions_of(text: str, *others: str, locale: str = AUTO) -> Conventions:
     """The conventions of a text, by itself and, where it shows nothing, by other texts; see above.
 
     Args:
         text: What is to be read.
-        others: What it speaks of, such as the documents that an answer is about. What is known of a text
-            is kept, so that documents cost nothing the second time.
+        others: The other documents. What is known of a text is kept, so that documents cost nothing the
+            second time.
         locale: "auto", or a language with or without a country: "en-US", "de".
 
     Raises:
         ValueError: The locale is unknown.
     """
-    own, around = _shown(text), _together(others)
-    given = Usual() if locale == AUTO else usual_of(locale)
-    spoken, around_spoken = _spoken(own), _spoken(around)
+    own = _shown(text)
+    return _decided(own, _spoken(own), lambda language: _around(others, language), locale)
+
+
+def _decided(own: _Shown, asked: Usual, around: Callable[[str], Usual], locale: str) -> Conventions:
+    """What a text shows, or else the language of its question, or else the texts around it."""
+    given, spoken = Usual() if locale == AUTO else usual_of(locale), _spoken(own)
+    language = given.language or asked.language
+    others = around(language)
     decimal = (
         _most(own, "decimal")
         or given.decimal
         or spoken.decimal
         or _most(own, "likely_decimal")
-        or _most(around, "decimal")
-        or around_spoken.decimal
-        or _most(around, "likely_decimal")
+        or asked.decimal
+        or others.decimal
     )
-    is_auto = locale == AUTO
-    order = (
-        _most(own, "order")
-        or given.date_order
-        or (is_auto and spoken.date_order)
-        or _most(around, "order")
-        or (is_auto and around_spoken.date_order)
-    )
-    language = given.language or spoken.language or around_spoken.language
+    by_language = asked.date_order if locale == AUTO else None
+    order = _most(own, "order") or given.date_order or by_language or others.date_order
     date_order = DateOrder(order) if order else None
-    return Conventions(decimal or ENGLISH.decimal, date_order, language or ENGLISH.language)
+    return Conventions(
+        decimal or ENGLISH.decimal, date_order, language or others.language or ENGLISH.language
+    )
 
 
 @lru_cache(maxsize=256)
-def _together(texts: tuple[str, ...]) -> _Shown:
-    """What several texts show, whatever their order."""
-    return sum(map(_shown, texts), _Shown())
+def _around(texts: tuple[str, ...], language: str) -> Usual:
+    return _most_usual([_usual_in(text) for text in texts], language)
+
+
+def _most_usual(others: Sequence[Usual], language: str) -> Usual:
+    """What most of several texts write, whatever their order; those of another language have no vote."""
+    voters = [one for one in others if not language or one.language in ("", language)]
+    decimal = _most(_Shown(("decimal", one.decimal) for one in voters if one.decimal), "decimal")
+    order = _most(_Shown(("order", one.date_order) for one in voters if one.date_order), "order")
+    spoken = _most(_Shown(("language", one.language) for one in voters if one.language), "language")
+    return Usual(decimal, DateOrder(order) if order else None, spoken or "")
+
+
+def _usual_in(text: str) -> Usual:
+    """What one text shows by itself."""
+    shown = _shown(text)
+    spoken = _spoken(shown)
+    decimal = _most(shown, "decimal") or spoken.decimal or _most(shown, "likely_decimal")
+    order = _most(shown, "order")
+    return Usual(decimal, DateOrder(order) if order else spoken.date_order, spoken.language)
 
 
 @lru_cache(maxsize=1024)
@@ -122,7 +169,8 @@ def _shown(text: str) -> _Shown:
             continue  # of a name: "v1.2"
         if date := _DATE.fullmatch(token[0]):
             first, second = int(date[1]), int(date[3])
-            if min(first, second) <= 12 < max(first, second) <= 31:
+            # A date with points has the day first everywhere, so it says nothing of "5/3/2021".
+            if date[2] != "." and min(first, second) <= 12 < max(first, second) <= 31:
                 shown["order", DateOrder.DAY_FIRST if first > 12 else DateOrder.MONTH_FIRST] += 1
             continue
         if _FOREIGN_SCALE.match(text, token.end()):  # "3.300 millones", by whatever mark

@@ -53,7 +53,9 @@ _OF_SOMETHING = re.compile(
 _LONE_YEAR = re.compile(rf"(?P<year>{_YEAR})")
 _DAY_BEFORE = (
     re.compile(rf"{_DAYS}(?:{SPACE}of)?{SPACE}(?P<month>{MONTH}){_TAIL}"),
-    re.compile(rf"(?P<day>\d{{1,2}}){_TH}?(?:{SPACE}of)?(?:{SPACE}|-)(?P<month>{MONTH}){_TAIL}"),
+    re.compile(
+        rf"(?P<day>\d{{1,2}}){_TH}?(?:(?:{SPACE}day)?{SPACE}of)?(?:{SPACE}|-)(?P<month>{MONTH}){_TAIL}"
+    ),
     re.compile(
         rf"""(?P<day>\d{{1,2}})
         (?: \.{SPACE}?(?={either(_GERMAN)}{END})
@@ -64,7 +66,7 @@ _DAY_BEFORE = (
     ),
 )
 _NO_DAY = re.compile(rf"{SPACE}(?:fiscal |financial )?(?:half|month|quarter|time|week|year){END}")
-_OF_MONTH = re.compile(rf"{SPACE}of{SPACE}(?P<month>{MONTH}){_TAIL}")
+_OF_MONTH = re.compile(rf"(?:{SPACE}day)?{SPACE}of{SPACE}(?P<month>{MONTH}){_TAIL}")
 _YEAR_FIRST = (
     re.compile(r"(?P<year>[12]\d{3})(?P<mark>[-/])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d/-])"),
     re.compile(r"(?P<year>(?:19|20)\d{2})-(?P<month>0[1-9]|1[0-2])(?P<day>)(?![\d-])"),
@@ -73,6 +75,10 @@ _YEAR_FIRST = (
 )
 _YEAR_LAST = re.compile(
     r"(?P<a>\d{1,2})(?P<mark>[/.-])(?P<b>\d{1,2})(?P=mark)(?P<year>[12]\d{3}|(?<=/)\d{2})(?![\d/-]|\.\d)"
+)
+_ROMAN_MONTHS = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
+_ROMAN_MONTH = re.compile(
+    rf"(?P<day>\d{{1,2}})\.{SPACE}?(?P<month>{either(_ROMAN_MONTHS)})\.{SPACE}?(?P<year>[12]\d{{3}})(?!\d|[.,]\d)"
 )
 _DECADE = re.compile(rf"(?:(?P<long>[12]\d\d0)|(?P<short>[1-9]0))['\u2019]?s{END}")
 _SEASON = re.compile(r"([12]\d)(\d{2})([-\u2013/])(\d{2})(?![\d:/-]|[.,]\d)")
@@ -87,6 +93,8 @@ _CUES = frozenset((*TABLES["dates"]["cues"].split(), *(name.lower() for name in 
 _ARTICLE = re.compile(r"\b(?:an?|the|its|his)\s$", re.IGNORECASE)
 _PARTS_OF_YEAR = ("start", "beginning", "middle", "end", "close")
 _YEARS_OF_CONTEXT = range(1000, 2101)
+_APOSTROPHES = ("'", "\u2018", "\u2019")
+_FIRST_SHORT_YEAR = 69  # "'69" is 1969, and "'68" would be 2068
 
 
 def date_at(text: str, at: int, low: int, order: DateOrder | None, *, end: int) -> Number | None:
@@ -147,6 +155,19 @@ def year_in_context(text: str, number: Number, low: int) -> Number | None:
         before := _ERA_BEFORE.search(text, max(low, start - 6), start)
     ):
         return year_of(int(number.value), before.start(), end)
+    if (
+        end - start == 2
+        and text[max(low, start - 1) : start] in _APOSTROPHES
+        and text[start - 2 : start - 1] == " "
+    ):
+        word = text[max(low, start - 14) : start - 1].split()[-1:]  # "in '95"
+        value = int(number.value)
+        is_year = bool(word) and word[0].casefold().strip(".,(") in _CUES
+        return (
+            year_of(value + (1900 if value >= _FIRST_SHORT_YEAR else 2000), start - 1, end)
+            if is_year
+            else None
+        )
     if end - start != 4 or (value := int(number.value)) not in _YEARS_OF_CONTEXT:
         return None
     window = text[max(low, start - 14) : start].replace("-", " ").split()
@@ -201,7 +222,11 @@ def _named(match: re.Match[str], month: str, start: int) -> Number | None:
 
 
 def _numeric(text: str, at: int, order: DateOrder | None) -> Number | None:
-    """A date in digits; its parts are all that it writes."""
+    """A date in digits, or with a Roman month ("15.X.1582"); its parts are all that it writes."""
+    if (roman := _ROMAN_MONTH.match(text, at)) and int(roman["day"]) <= 31:
+        year, day = int(roman["year"]), int(roman["day"])
+        parts = [date_of(((0, 0, day),), *roman.span("day")), year_of(year, *roman.span("year"))]
+        return date_of(((year, 1 + _ROMAN_MONTHS.index(roman["month"]), day),), at, roman.end(), parts)
     for pattern in _YEAR_FIRST:
         if match := pattern.match(text, at):
             return _in_digits(match, [("year", "month", "day")])

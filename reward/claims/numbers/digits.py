@@ -50,6 +50,7 @@ _FRACTION = re.compile(
     rf"|(?P<plain>\d{{1,6}})?(?:(?<=\d){SPACE}?)?(?P<glyph>[{''.join(VULGAR)}])"
 )
 _COUNTED_PARTS = (2, 3, 4, 5, 6, 8, 16)  # "4/3" is a fraction; "24/7" and "10/10" are pairs
+_LARGEST_TOP = 99  # of an improper fraction: "301/6" is a score
 _AND_PART = re.compile(rf"{SPACE}and{SPACE}(?:a|one){SPACE}(half|third|quarter){END}", re.IGNORECASE)
 _PARTS = {"half": 2, "third": 3, "quarter": 4}
 _DOZEN = re.compile(rf"{SPACE}dozen{END}", re.IGNORECASE)
@@ -64,6 +65,9 @@ _OF_THINGS = re.compile(
     rf"([mb]){SPACE}(?:(?:annual|yearly|monthly|weekly|daily|active|new|more|foreign|registered|unique){SPACE})?"
     rf"{either(TABLES['things']['behind_letters'].split())}{END}"
 )
+_POINT = re.compile(
+    r"(?<=(?i:[ \u00a0](?:mio|mrd|mln|bln)))\.(?=[ \u00a0](?:[a-z€$£]|Euro|EUR|CHF|GBP|US|Dollar|Franken))"
+)  # of an abbreviation
 _IDEOGRAM = re.compile(rf"{SPACE}?({either(_IDEOGRAMS)})")
 _SECOND_SCALES = ("thousand", "million", "billion", "trillion", "crore", "crores", "millones", "milhões")
 _THOUSAND = 3
@@ -147,11 +151,18 @@ def scale_after(text: str, at: int) -> tuple[int, int] | None:
         power = power or (gap is None and _LETTERS.get(word, 0))
         if not power and _MIL.match(text, behind.start("word")):  # "350 mil habitantes", but "2 mil film"
             power = _THOUSAND
-        return (power, behind.end()) if power else None
+        is_short = power and _POINT.match(text, behind.end())
+        return (power, behind.end() + bool(is_short)) if power else None
     if behind and (power := _WORDS.get(behind["word"].casefold(), 0)):  # "milhões"
         return power, behind.end()
     ideogram = _IDEOGRAM.match(text, at)
     return (_IDEOGRAMS[ideogram[1]], ideogram.end()) if ideogram else None
+
+
+def scale_of_money(text: str, at: int) -> tuple[int, int] | None:
+    """As `scale_after`, behind an amount of money: "m" is a million there."""
+    letter = _OF_MONEY.match(text, at)
+    return (_POWERS_OF_MONEY[letter[1].lower()], letter.end(1)) if letter else scale_after(text, at)
 
 
 def _read_digits(token: str, *, decimal: str) -> Digits:
@@ -180,7 +191,8 @@ def _fraction(text: str, at: int) -> Numeral | None:
         whole = int(match["plain"] or 0)
     else:
         top, bottom, whole = int(match["top"]), int(match["bottom"]), int(match["whole"] or 0)
-        improper = top >= bottom and (match["whole"] or bottom not in _COUNTED_PARTS or top % bottom == 0)
+        is_even = match["whole"] or bottom not in _COUNTED_PARTS or top % bottom == 0 or top > _LARGEST_TOP
+        improper = top >= bottom and is_even
         if improper or bottom == 0 or match["top"].startswith("0"):
             return None
     return Numeral(Digits(fraction(whole * bottom + top, bottom), Decimal(0)), match.end())

@@ -97,7 +97,9 @@ def supports(claimed: Number, found: Number, *, relative_tolerance: float = 0.0)
         is_converted = claimed.form is found.form and claimed.unit != found.unit
         return is_converted and _rounds_to(unbound(claimed), unbound(found), Fraction(0))
     if claimed.kind is Kind.TIME and claimed.form is found.form is Form.EXACT:
-        return claimed.approximate and _is_about_then(claimed, found)
+        # A clock shows the minute that has begun: 2:14 of "02:14:08".
+        is_begun = any(Fraction(a[0]) == int(b[0]) for a, b in _pairs(claimed, found))
+        return is_begun or (claimed.approximate and _is_about_then(claimed, found))
     if claimed.form is not found.form or claimed.kind in _NEVER_ROUNDED:
         return False
     return _rounds_to(claimed, found, Fraction(relative_tolerance))
@@ -150,7 +152,7 @@ def reach(claimed: Number, *, relative_tolerance: float = 0.0) -> Fraction:
     largest = max(abs(Fraction(reading[0])) for reading in claimed.readings)
     if claimed.is_bound:
         return largest * max(_NEAR, _NEAR_ROUND)
-    written = Fraction(claimed.steps[0])
+    written = Fraction(claimed.steps[0]) * (2 if claimed.kind is Kind.TIME else 1)  # and its seconds
     own = _step_about(claimed.value, written) if claimed.approximate else written
     # A share of the other number, which is no larger than the claim and that share of it together.
     share = largest * MOST_ROUNDING_ABOUT / (1 - MOST_ROUNDING_ABOUT)

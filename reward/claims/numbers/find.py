@@ -42,9 +42,12 @@ _ONE_AND = {"half": Decimal("1.5"), "quarter": Decimal("1.25"), "": Decimal("1.7
 _HOW_OFTEN = re.compile(rf"{BEGIN}(?:once|twice|times?|per|what|such|quite|many)[ ]$", re.IGNORECASE)
 _OF_A = re.compile(r" of an?(?= )")
 _REPEATED = re.compile(r" \((\d{1,9})\)")
+_EMPHASIS = re.compile(rf"{BEGIN}(?:only|exactly|just|precisely) $", re.IGNORECASE)
+_ONE_THING = re.compile(r" (?!(?:of|who|that|which|to|in|day|way|thing|more|possible|example)\b)[a-z]{3,}")
 # "A decade" is ten years; "a year" may be any.
 _ALWAYS_UNITS = ("10 * year", "century", "fortnight", "tablespoon", "teaspoon")
 _IN_ERAS = frozenset({Kind.ORDINAL, Kind.YEAR, Kind.COUNT, Kind.IDENTIFIER, Kind.TIME})
+_LONGEST_EMPHASIS = 12  # characters, with those around it
 _LONGEST_ANSWER = 2000  # characters of a text that is one number
 
 
@@ -221,7 +224,13 @@ def _in_words(text: str, start: re.Match[str], low: int) -> tuple[Number | None,
         measured = with_unit(text, first, repeated.end(), Digits(value, read.step))  # "fourteen (14) days"
     if (read.needs_unit and measured.kind is Kind.COUNT) or (measured.unit == "times" and read.value == 1):
         return None, False
-    return measured, read.weak and measured.kind is Kind.COUNT
+    return measured, read.weak and measured.kind is Kind.COUNT and not _is_stressed(text, measured)
+
+
+def _is_stressed(text: str, one: Number) -> bool:
+    """Whether a "one" says how many: "only one ship sank"."""
+    stressed = _EMPHASIS.search(text, max(0, one.start - _LONGEST_EMPHASIS), one.start)
+    return stressed is not None and _ONE_THING.match(text, one.end) is not None
 
 
 _READERS: dict[str | None, Callable[[str, int, int], Number | None]] = {

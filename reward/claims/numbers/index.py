@@ -22,7 +22,7 @@ from reward.claims.numbers.dates import looks_like_year
 from reward.claims.numbers.equality import conversion, reach
 from reward.claims.numbers.eras import is_era, lone_part
 from reward.claims.numbers.find import find_numbers
-from reward.claims.numbers.model import Form, Kind, Number
+from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.reading import OPEN_DEGREE, is_grouped
 
 _LONGEST_NUMBER = 400  # characters
@@ -100,7 +100,11 @@ class NumberIndex:
         """The ratios and the ranges of bare numbers, such as scores, by where each of their parts starts."""
         bare_range = (Kind.COUNT, Form.RANGE)
         whole = (one for one in self.numbers if one.kind is Kind.RATIO or (one.kind, one.form) == bare_range)
-        return {part.start: one for one in whole for part in one.parts}
+        pairs = {part.start: one for one in whole for part in one.parts}
+        longer = (one for one in pairs.values() if self.text.startswith(":", one.end))
+        return pairs | {
+            one.end + 1: changed(one) for one in longer
+        }  # the 1 of "2:2:1" is in no pair with a 2
 
     @cached_property
     def years_of_dates(self) -> frozenset[int]:

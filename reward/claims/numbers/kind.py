@@ -8,7 +8,13 @@ from functools import cached_property, lru_cache
 from reward.claims.kind import ClaimKind
 from reward.claims.numbers import questions
 from reward.claims.numbers.bounds import things_behind
-from reward.claims.numbers.conventions import Conventions, conventions_of
+from reward.claims.numbers.cardinal import ORDINALS
+from reward.claims.numbers.conventions import (
+    Conventions,
+    conventions_of,
+    conventions_of_response,
+    needs_conventions,
+)
 from reward.claims.numbers.dates import as_year, is_bare_year
 from reward.claims.numbers.derived import works_out
 from reward.claims.numbers.equality import bound_stated, equal, supports, without_unit_of
@@ -22,7 +28,7 @@ from reward.claims.numbers.response import response_numbers
 from reward.claims.numbers.shares import as_share
 from reward.claims.numbers.things import is_other
 from reward.claims.numbers.trends import are_opposed
-from reward.claims.numbers.vocabulary import TABLES
+from reward.claims.numbers.vocabulary import TABLES, either
 from reward.claims.numbers.words import RANKED
 from reward.claims.numbers.writing import canonical
 from reward.config import AuditConfig
@@ -32,7 +38,13 @@ _lookup_in = lru_cache(maxsize=64)(NumberLookup)
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _PARTS = frozenset(TABLES["parts"]["words"].split())
 _RANKS = (Kind.COUNT, Kind.ORDINAL)
+_OF_RANK = re.compile(r" (?!(?:of|in|to|and|or|on|at|time)\b)([^\W\d_]{3,})|(?=[.;]|$)")
 _NUMBER_SIGN = re.compile(r"(?<![^\W_])(?:[Nn]o\. ?|[Nn]umber |#)$")
+_RANKED = re.compile(
+    r" (?!(?:in|on|of|at|behind|for|with|and|to|among|by|after|this|last|time|place|spot|position|seed)\b)"
+    r"([a-z]{2,})\b"
+)
+_NEAR = 80  # characters
 _ROW_OF = re.compile(r"\b(?:run|streak|series|string)(?: \w+)? (?:to|of|at) $")
 _POINTS = re.compile(r" points?\b")
 _IN_A_ROW = re.compile(
@@ -47,6 +59,7 @@ _PAIR = 2
 _MONTHS_A_YEAR = 12
 _SHORT_TIMES = ("second", "minute", "hour")  # nobody works these out from two dates
 _THING = re.compile(r"[ -]([a-z]{3,}|[A-Z]\w+(?: [A-Z]\w+)*)")
+_ONE = ("one", "1", "single", "sole", "lone", "alone", "only")
 _WINNERS, _GROUPS = (
     {int(count): words.split("|") if words else [] for count, words in TABLES["things"][name].items()}
     for name in ("winners", "groups")
@@ -93,7 +106,11 @@ class Numbers(ClaimKind):
         return response_numbers(response, self.query, words=config.number_words, locale=config.locale)
 
     def read(self, answer: str, *, of_documents: bool = False, asked: Number | None = None) -> Number | None:
-        return parse_number(answer, conventions=self._in_documents if of_documents else self._in_response)
+        conventions = self._in_documents if of_documents else self._in_response
+        if of_documents and needs_conventions(answer):  # as the documents do that write the same
+            question, locale = self.query.query, self.config.locale
+            conventions = conventions_of_response(answer, question, self._texts, locale=locale)
+        return parse_number(answer, conventions=conventions)
 
     @cached_property
     def _texts(self) -> tuple[str, ...]:
@@ -106,7 +123,9 @@ class Numbers(ClaimKind):
 
     @cached_property
     def _in_response(self) -> Conventions:
-        return conventions_of(self.response, *self._texts, locale=self.config.locale)
+        return conventions_of_response(
+            self.response, self.query.query, self._texts, locale=self.config.locale
+        )
 
     def taken_as(self, answer: Number, asked: Number, *, stated: Number | None = None) -> Number:
         """A vote in the terms of the claim that it is held against, with one reading.
@@ -207,7 +226,12 @@ class Numbers(ClaimKind):
         things = things_behind(response, mention)
         if mention.kind is Kind.COUNT and self._say(_OFTEN.get(int(mention.value), ())):
             return False  # "two goals" of who "scored twice"
-        if things and self.lookup(self.query.documents).counts_otherwise(mention, things):
+        counts_otherwise = things and self.lookup(self.query.documents).counts_otherwise(mention, things)
+        if mention.kind is Kind.COUNT and mention.form is Form.EXACT and mention.value == 1:
+            thing = _THING.match(response, mention.end)  # "only one ship"
+            is_told = self._say(_ONE) or thing is None or self._has_one(thing[1])
+            return bool(counts_otherwise) and not is_told
+        if counts_otherwise or self._ranks_otherwise(response, mention):
             return True
         if mention.kind in _RANKS and mention.form is Form.EXACT:
             if is_listed(mention, response, self._texts, things):
@@ -217,6 +241,16 @@ class Numbers(ClaimKind):
         elif mention.kind is not Kind.DURATION:
             return True  # "two to six people", "seven per cent", "six euros"
         return self._tells_of(response, mention)
+
+    def _ranks_otherwise(self, response: str, mention: Number) -> bool:
+        """Whether documents rank the same thing, and not so: a "first woman" for "the second woman"."""
+        thing = _OF_RANK.match(response, mention.end) if mention.kind is Kind.ORDINAL else None
+        if thing is None:
+            return False
+        behind = rf" {re.escape(thing[1])}\b" if thing[1] else r"(?=[.;]|$)"
+        ranks = re.compile(rf"\b({either(ORDINALS)}){behind}")
+        said = {ORDINALS[rank] for text in self._texts for rank in ranks.findall(text)}
+        return bool(said) and mention.value not in said
 
     def _names_group(self, mention: Number) -> bool:
         """Whether documents speak of a pair, a quartet or the like, where an answer says how many."""
@@ -247,7 +281,11 @@ class Numbers(ClaimKind):
         things = things_behind(response, mention)
         if things and self.lookup(self.query.documents).counts_otherwise(mention, things):
             return False  # "A survivor said so; 14 survivors were found."
-        one = re.compile(rf"\b(?:one|an?|a single) {re.escape(thing[1].lower())}\b")
+        return self._has_one(thing[1])
+
+    def _has_one(self, thing: str) -> bool:
+        """Whether a document speaks of "one ship" or "a ship"."""
+        one = re.compile(rf"\b(?:one|an?|a single) {re.escape(thing.lower())}\b")
         return any(one.search(document.text.lower()) for document in self.query.documents)
 
     def _is_ranked(self, response: str, mention: Number) -> bool:
@@ -311,7 +349,9 @@ def _is_same_rank(one: tuple[str, Number], other: tuple[str, Number]) -> bool:
         return False
     (count_text, count), (rank_text, rank) = kinds[Kind.COUNT], kinds[Kind.ORDINAL]
     if _NUMBER_SIGN.search(count_text, max(0, count.start - 8), count.start):
-        return True
+        thing = _RANKED.match(rank_text, rank.end)  # no "third edition" of "no. 3 in the series"
+        around = count_text[max(0, count.start - _NEAR) : count.end + _NEAR].lower()
+        return thing is None or thing[1] in around
     if _is_in_a_row(count_text, count) and _IN_A_ROW.match(rank_text, rank.end):
         return True
     part = _part_of(count_text, count)

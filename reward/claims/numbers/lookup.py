@@ -14,6 +14,8 @@ from itertools import chain, islice
 from operator import attrgetter, itemgetter
 
 from reward.claims.kind import Context, Place, nearest
+from reward.claims.numbers.bounds import things_behind
+from reward.claims.numbers.cardinal import ORDINALS
 from reward.claims.numbers.conventions import conventions_of
 from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.equality import LOWER_BOUNDS, bound_stated, conversion, equal, supports
@@ -21,11 +23,13 @@ from reward.claims.numbers.eras import LAST_HALF, has_month_of
 from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.index import Entry, NumberIndex, identity, index_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
-from reward.claims.numbers.other_writings import other_readings, other_writings
+from reward.claims.numbers.other_writings import lengths, other_readings, other_writings
 from reward.claims.numbers.reading import OPEN_DEGREE, close_like
+from reward.claims.numbers.scaled import ANY_CURRENCY, scaled_amounts
 from reward.claims.numbers.sentences import is_meant
 from reward.claims.numbers.shares import as_share
-from reward.claims.numbers.trends import PARTS_OF_TIME, Trend, are_opposed
+from reward.claims.numbers.trends import MOVES, PARTS_OF_TIME, Trend, are_opposed, in_other_sign
+from reward.claims.numbers.vocabulary import TABLES
 from reward.claims.text import content_words, sentence_span
 from reward.locales import AUTO
 from reward.types import Document
@@ -70,6 +74,14 @@ _DENIES = re.compile(
 _BEYOND = re.compile(
     r"\b(?:above|beyond|over|below|under|more than|less than) (?:that|this)\b(?! \w+ly\b)", re.IGNORECASE
 )
+_PARTS = {place: word for word, place in ORDINALS.items() if 2 < place <= 10}
+_OF_A_CLOCK = re.compile(
+    r"\b(?:at|by|from|until|till|before|since|left|um|à|vers|om|las)\b|\d ?[ap]\.?m\b"
+    r"|\b(?:open|close|start|begin|began|end(?:s|ed)?\b|depart|leave|arriv)",
+    re.IGNORECASE,
+)  # words of a time of day
+_PROFIT = re.compile(rf"\b(?:{TABLES['trends']['balances']['profit']}|income|earn|gain)", re.IGNORECASE)
+_LOSS = re.compile(rf"\b(?:{TABLES['trends']['balances']['loss']}|lost)\b", re.IGNORECASE)
 _SCALES = {"degree_Celsius": "degree_Fahrenheit", "degree_Fahrenheit": "degree_Celsius"}
 _WITH_UNITS = (Kind.DURATION, Kind.QUANTITY, Kind.MONEY, Kind.PERCENT)
 _DAY_BEFORE = re.compile(
@@ -80,6 +92,8 @@ _LONGEST_DAY = 28
 _END_OF = re.compile(r"\b(?:end|last day) of $", re.IGNORECASE)
 _LAST_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MOST_BETWEEN = 32  # numbers from a day to the month that is named before it
+_FAR = 60  # characters between two numbers on two lines: "Home 3\nAway 1"
+_SENTENCE_END = re.compile(r"[.!?]\s")
 _Side = tuple[Place[Number], Number | None]  # one of them, and the ratio or range of a document that it is in
 
 
@@ -112,6 +126,8 @@ class NumberLookup:
         )
         found = found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
         found = found or self._find_open_degrees(claimed) or self._find_otherwise(claimed)
+        found = found or self._find_scaled(claimed) or self._find_loss(claimed, context)
+        found = found or self._find_length(claimed, context) or self._find_part(claimed, context)
         return found or self._find_nth(claimed, context) or self._find_code(claimed)
 
     def _find_code(self, claimed: Number) -> Place[Number] | None:
@@ -206,6 +222,56 @@ class NumberLookup:
                 return place
         return None
 
+    def _find_length(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """How long something takes, as a clock shows it: "heats it in 4:15", "won in 2h48"."""
+        is_time = claimed.kind is Kind.TIME and claimed.form is Form.EXACT and not claimed.rate
+        if not is_time or context is None or _OF_A_CLOCK.search(context()):
+            return None
+        places = (place for one in lengths(claimed) for place in self._places(one))
+        return next(places, None)
+
+    def _find_part(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """ "A tenth Mourvèdre" as 10%, where the noun behind it makes a rank of the part."""
+        word = _PARTS.get(int(claimed.value)) if claimed.kind is Kind.ORDINAL else None
+        if word is None or context is None or not re.search(rf"\b[Aa]n? {word} [A-Z]", context()):
+            return None
+        value = ((fraction(1, int(claimed.value)),),)
+        part = changed(claimed, readings=value, kind=Kind.COUNT, step=Decimal(0), counts=False)
+        places = (place for one in (part, *other_writings(part)) for place in self._places(one))
+        return next(places, None)
+
+    @cached_property
+    def _scaled(self) -> list[Place[Number]]:
+        """The amounts of tables in the scale of their headings."""
+        return [
+            Place(number, document)
+            for document, index in self.texts
+            for number in scaled_amounts(index.text, index.numbers)
+        ]
+
+    def _find_scaled(self, claimed: Number) -> Place[Number] | None:
+        """An amount of money in the scale that the heading of a table gives, which tells no rise or fall."""
+        if claimed.kind is not Kind.MONEY or claimed.trend in MOVES or not self._scaled:
+            return None
+        writings = (claimed, *other_writings(claimed))
+        for place in self._scaled:
+            found = place.mention
+            found = changed(found, unit=claimed.unit) if found.unit == ANY_CURRENCY else found
+            if any(self._says(one, found) for one in writings):
+                return place
+        return None
+
+    def _find_loss(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """An amount of a sentence on a loss alone: "a net loss of $18 million, or 47 cents a share"."""
+        if claimed.kind is not Kind.MONEY or claimed.trend or context is None:
+            return None
+        said = context()
+        if _PROFIT.search(said) or not _LOSS.search(said):
+            return None
+        loss = in_other_sign(changed(claimed, trend=Trend.LOSS))
+        places = self._places(loss) if loss else ()
+        return places[0] if places else None
+
     def _find_nth(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """ "The 14th" of a month that a sentence has named before."""
         is_day = claimed.kind is Kind.ORDINAL and not claimed.counts and claimed.value <= _MOST_DAYS
@@ -225,7 +291,10 @@ class NumberLookup:
         return any(one.kind is Kind.PERIOD and one.values[1] <= LAST_HALF for one in numbers)
 
     def counts_otherwise(self, claimed: Number, things: frozenset[str]) -> bool:
-        """Whether a document counts the same things as a number that it does not hold."""
+        """Whether a document counts or ranks the same things as a number that it does not hold."""
+        ranked = (one for one in self._others if one.mention.kind is claimed.kind is Kind.ORDINAL)
+        if any(not things.isdisjoint(things_behind(one.document.text, one.mention)) for one in ranked):
+            return True
         return any(not things.isdisjoint(index.things.get(claimed.kind, ())) for _, index in self.texts)
 
     def counts(self, claimed: Number) -> bool:
@@ -338,12 +407,18 @@ class NumberLookup:
                     yield Place(entry.number, document)
 
     def _find_sides(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """A ratio is in the documents when both its numbers are, together or each outside of any pair.
+        """A ratio is in the documents when both its numbers are, as a pair or each outside of any.
 
-        One side of "7 to 2" says nothing of "2 to 2".
+        One side of "7 to 2" says nothing of "2 to 2", nor does a 5 of another sentence of "9-5". The 5 of
+        "3.5 out of 5" is only a scale.
         """
+        is_score = claimed.value > claimed.values[1]
         first, second = (self._places_of_side(side) for side in claimed.parts)
-        fitting = [side[0] for side in first if any(_may_be_sides(side, other) for other in second)]
+        fitting = [
+            side[0]
+            for side in first
+            if any(_may_be_sides(side, other, is_score=is_score) for other in second)
+        ]
         return nearest(fitting, context, words_near) if fitting else None
 
     def _places_of_side(self, side: Number) -> list[_Side]:
@@ -486,14 +561,23 @@ def _is_of_month(index: NumberIndex, number: Number, year: Decimal, month: Decim
     return False
 
 
-def _may_be_sides(first: _Side, second: _Side) -> bool:
-    """Whether two places can be the two sides of a ratio."""
+def _may_be_sides(first: _Side, second: _Side, *, is_score: bool) -> bool:
+    """Whether two places can be the two sides of a ratio: they are in one document."""
     (one, pair), (other, its_pair) = first, second
-    is_one_place = one.document is other.document and one.mention.start == other.mention.start
-    if pair is not its_pair or pair is None or one.mention.start < other.mention.start:
-        return pair is its_pair and not is_one_place
-    between = one.document.text[other.mention.end : one.mention.start]
-    return one.mention.start != other.mention.start and not _IN_ORDER.search(between)
+    is_one_place = one.mention.start == other.mention.start
+    if one.document is not other.document or pair is not its_pair or is_one_place:
+        return False
+    text, (before, behind) = one.document.text, sorted((one.mention, other.mention), key=attrgetter("start"))
+    if pair is not None:
+        return one.mention is before or not _IN_ORDER.search(text, before.end, behind.start)
+    return not is_score or _are_near(text, before, behind)
+
+
+def _are_near(text: str, before: Number, behind: Number) -> bool:
+    """Whether two numbers are in one sentence, or on lines near each other."""
+    _, high = sentence_span(text, before.start, before.end)
+    is_near = behind.start - before.end <= _FAR
+    return behind.end <= high or (is_near and not _SENTENCE_END.search(text, before.end, behind.start))
 
 
 def _places(entries: Sequence[Entry], document: Document) -> Iterator[Place[Number]]:

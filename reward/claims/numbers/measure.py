@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 
 from reward.claims.numbers.dates import year_in_context
-from reward.claims.numbers.digits import EXACT, Digits, Numeral, numeral_at, scale_after
+from reward.claims.numbers.digits import EXACT, Digits, Numeral, numeral_at, scale_after, scale_of_money
 from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.names import identifier, mark_at
 from reward.claims.numbers.units import CURRENCY_BEFORE, SIGNS, UNITS, Unit, currency_at, unit_at
@@ -12,9 +12,9 @@ from reward.claims.numbers.vocabulary import BEGIN, END, SPACE, TABLES, either
 
 _SIGN = re.compile(
     rf"""
-    (?: (?<![\w.)\]%])(?P<sign>[-+\u2212\u207b])
+    (?: (?<![\w.)\]%])(?<!\+/)(?P<sign>[-+\u2212\u207b])
       | (?<![^\s(])(?<!\d\s)(?<!%\s)(?P<dash>\u2013)
-      | {BEGIN}(?P<word>minus|negative)(?:{SPACE}{{1,2}}|-) )$
+      | {BEGIN}(?<!plus\ or\ )(?<!plus-or-)(?P<word>minus|negative)(?:{SPACE}{{1,2}}|-) )$
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -238,7 +238,7 @@ def _loss(text: str, number: Number, start: int, digits_end: int) -> Number:
     outside = text[start - 1 : start] == "(" if start else False
     if text[end : end + 1] != ")" or not (inside or outside):
         return number
-    if scale := scale_after(text, end + 1):  # "$(27) million"
+    if scale := scale_of_money(text, end + 1):  # "$(27) million", "$(27)m"
         scaled = tuple((EXACT.scaleb(value[0], scale[0]),) for value in number.readings)
         number = changed(number, readings=scaled, step=EXACT.scaleb(number.step, scale[0]))
     loss = tuple((-value[0],) for value in number.readings)

@@ -17,8 +17,8 @@ from reward.claims.numbers.trends import Trend
 from reward.claims.numbers.vocabulary import TABLES, by_word
 
 _WORDS = TABLES["trends"]
-_INTRANSITIVE, _MOVING, _CHANGES, _SIDES, _BALANCES = (
-    by_word(_WORDS[name]) for name in ("moves", "moving", "changes", "sides", "balances")
+_INTRANSITIVE, _MOVING, _CHANGES, _SIDES, _SPEEDS, _BALANCES = (
+    by_word(_WORDS[name]) for name in ("moves", "moving", "changes", "sides", "speeds", "balances")
 )
 _BEFORE_AMOUNTS = frozenset(_WORDS["before_amounts"].split())
 _BEFORE_SIDES = frozenset(_WORDS["before_sides"].split())
@@ -28,7 +28,10 @@ _KINDS = frozenset({Kind.COUNT, Kind.QUANTITY, Kind.PERCENT, Kind.PERCENTAGE_POI
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SHARES = (Kind.PERCENT, Kind.PERCENTAGE_POINT)
 _EXACTLY = ("exactly", "precisely")
-_MONEY = re.compile(r" (?:crowns|francs|pesos|dinars|rupees|kroner|kronor)\b")  # of which country nobody says
+_MONEY = re.compile(
+    r" (?:crowns|francs|pesos|dinars|rupees|kroner|kronor"  # of which country nobody says
+    r"|(?:de |di |d['\u2019])(?:euros?|dólares|dólars|dollars|dollari|francs|pesos|reais|libras))\b"
+)
 _CLAUSE_END = re.compile(r"[.,;:!?()\n\d]")
 _SEA_LEVEL = re.compile(r"\b(above|below)\s(?:the\s)?(?:mean\s)?sea\slevel")
 _SCHEDULE = re.compile(r" (?:(?P<early>early|ahead of (?:schedule|time))|late|behind (?:schedule|time))\b")
@@ -60,19 +63,38 @@ _FROM_TO = re.compile(r"\b((?:\w+ ){1,4})(?:from|by) [^;:!?\n]{1,40} to $")
 _AMOUNT_TO = re.compile(
     r"\b((?:\w+ ){1,4})[$€£]?\d[\d.,]{0,12}(?:%| per ?cent| [a-z]+)? to $"
 )  # "rose 12% to"
+_TAKES = ("take", "takes", "took", "taking")
 _TO = ("to", "auf", "à", "al", "naar", "para")
+_FROM = ("von", "de", "van", "da")
+_TO_ANOTHER = re.compile(
+    r"\.?(?: [^\W\d_]{1,12}\.?)?(?: d['\u2019](?:euros|habitants))? (?:auf|à|a|naar|para) \d"
+)
 _LAST_WORDS = frozenset({"from", *_BEFORE_AMOUNTS, *_JOINING, *_INTRANSITIVE, *_SIDES})
-_FIRST_WORDS = frozenset({*_ADJECTIVES, *_CHANGES, *_BALANCES, *_SIDES, "above", "below"})
+_FIRST_WORDS = frozenset({*_ADJECTIVES, *_CHANGES, *_BALANCES, *_SIDES, *_SPEEDS, "above", "below"})
 _LEVELS = ("above", "below")
 _OF_LEVEL = re.compile(r"(?:just |well |slightly )?(?:above|below)\b", re.IGNORECASE)  # "fell below 5%"
 _UNDER_LEVEL = re.compile(r"under\b")  # "dropped under 2.5 m", but no "rise of under 2.5 m"
 _LEVEL_OF = {Trend.RISE_BY: Trend.RISE_TO, Trend.FALL_BY: Trend.FALL_TO}
-_GAINS = by_word({"rise by": "gain|gains|gained|gaining|added", "fall by": "lose|loses|lost|losing|shed"})
+_OF_A_CHANGE = ("a", "an", "the", "its", "their")
+_CHANGE_OF = re.compile(  # "a 2.5 percent property tax increase"
+    rf" (?:[a-z]{{1,16}} ){{1,2}}({'|'.join(sorted(_CHANGES))}|cut)"
+    r"(?=[.,;:)]| (?:in|for|on|from|to|of|and|by)\b|$)"
+)
+_GAINS = by_word(
+    {
+        "rise by": "gain|gains|gained|gaining|added|ganó|ganaron|gagné|guadagnato|ganhou",
+        "fall by": "lose|loses|lost|losing|shed|perdió|perdieron|perdu|perso|perdeu",
+    }
+)
 # What one gains no other one loses, but for seats and votes.
 _GAINED = re.compile(
     r" (?:[a-z]+ ){0,3}(?:point|subscriber|user|customer|member|job|follower|employee"
     r"|worker|resident|inhabitant|viewer|reader)s?\b"
 )
+_SIDE_ABROAD = re.compile(
+    r" (?:in |de |en )?(?:(?P<more>más|mehr|più|meer|mais|(?<=de |en )plus)|menos|moins|weniger|meno|minder)"
+    r"\b(?= (?:que|qu['\u2019]|als|dan|de|del|della|do|di|respecto|rispetto|par)\b|[.,;:)]|$)"
+)  # "un 4,3 % menos que", and no "más barato"
 _BEFORE_SIDE = re.compile(r" (?:a|per) (?:hour|day|week|month|year)(?= (?:more|less)\b)")
 _UP_FROM = re.compile(r"[^.;:!?\d]{0,40}?[ (](?:(?P<up>up)|down)(?: [a-z]+)? from\b")
 _AGAINST = r"(?:compared (?:with|to)|against|versus)"
@@ -182,7 +204,10 @@ def _moved(text: str, number: Number, before: str, last: str) -> Trend:
     if last not in _LAST_WORDS and not before.endswith("ly "):
         return Trend.NONE
     is_money = number.kind is Kind.MONEY or _MONEY.match(text, number.end) is not None
-    trend = _said_before(_words_of_clause(before), number.kind, is_money=is_money)
+    words = _words_of_clause(before)
+    if last in _FROM and _TO_ANOTHER.match(text, number.end):
+        return _trend(_last_move(words[-_MOST_BETWEEN:]), "from")
+    trend = _said_before(words, number.kind, is_money=is_money)
     is_level = trend in _LEVEL_OF and _OF_LEVEL.match(text, number.start)
     if trend is Trend.FALL_BY and last not in ("by", "of"):
         is_level = is_level or _UNDER_LEVEL.match(text, number.start)
@@ -191,6 +216,8 @@ def _moved(text: str, number: Number, before: str, last: str) -> Trend:
 
 def _compared(text: str, number: Number, before: str, last: str) -> Trend:
     """ "8% above the average", "5%, up from 4%", "18%, against 23% a year earlier", and those 23%."""
+    if number.kind is Kind.PERCENT and (abroad := _SIDE_ABROAD.match(text, number.end)):
+        return Trend.MORE_THAN if abroad["more"] else Trend.LESS_THAN
     if level := _TO_LEVEL.match(text, number.end):
         return Trend.ABOVE if level["above"] else Trend.BELOW
     if plan := _TO_PLAN.match(text, number.end):
@@ -205,8 +232,8 @@ def _compared(text: str, number: Number, before: str, last: str) -> Trend:
 
 
 def _marked(text: str, number: Number, before: str, last: str) -> Trend:
-    """ "+5%", "exactly 5"."""
-    if number.kind in _SHARES and text.startswith("+", number.start):
+    """ "+5%", "+5 points", "exactly 5"."""
+    if number.kind in (*_SHARES, Kind.COUNT) and text.startswith("+", number.start):
         return Trend.PLUS
     return Trend.EXACTLY if last in _EXACTLY and number.form is Form.EXACT else Trend.NONE
 
@@ -284,6 +311,8 @@ def _said_behind(text: str, number: Number, before: str, last: str) -> Trend:
     """From the first word on: "3% fall", "$27 million net loss", "3% down on"."""
     rate = _BEFORE_SIDE.match(text, number.end)
     end = rate.end() if rate else number.end
+    if number.kind is Kind.PERCENT and last in _OF_A_CHANGE and (of := _CHANGE_OF.match(text, end)):
+        return _trend(_CHANGES.get(of[1], "fall"), "by")
     first = _WORD.match(text, end + 1, end + _REACH)  # bounded, as "½½½½" is one word
     if first is None or first[0].lower() not in _FIRST_WORDS:
         return Trend.NONE
@@ -294,6 +323,8 @@ def _said_behind(text: str, number: Number, before: str, last: str) -> Trend:
         end = match.end()
         if word in _LEVELS:
             return Trend(word)
+        if number.kind is Kind.PERCENT and (word in _SPEEDS or (word == "longer" and last in _TAKES)):
+            return Trend(_SPEEDS.get(word, Trend.SLOWER))
         if word in _SIDES:
             is_change = _THAN_BEFORE.match(text, end) or not text.startswith(_NO_SIDE, end)
             if not is_change and number.kind is Kind.PERCENT and text.startswith(" than", end):

@@ -25,6 +25,10 @@ _PHONE = re.compile(
     """,
     re.VERBOSE,
 )
+# With the leading nought of a telephone number, or all digits of an ISBN.
+_WITH_NOUGHT = re.compile(r"0\d{1,5}\)?(?:[ .-]\d{2,5}){1,5}(?![\d-]|[.,]\d)|0\d{8,12}(?![\w-]|[.,]\d)")
+_BOOK = re.compile(r"\d{9}(?:\d{4}|[\dXx])(?![\w-]|[.,]\d)")
+_BOOK_BEFORE = re.compile(r"\bISBN(?:-1[03])?:? $")
 _INTERNATIONAL = re.compile(r"\d{1,3}(?:[ .-]\(?\d{1,9}\)?){2,6}(?![\d-]|[.,]\d)")
 _CODE = re.compile(
     rf"""
@@ -51,6 +55,7 @@ _OR_OTHERS = re.compile(
     rf" (?:or|and) (?:(?P<later>later|newer|above|higher|up|upwards?)|earlier|older|below|lower){END}"
 )
 _NAMED = re.compile(r"[a-z,;] (?:[A-Z][a-z]+|[a-z]{1,5}[A-Z]\w*) $|(?:\b[Nn]o\. ?|\b[Nn]umber |#)$")
+_LENGTHS_OF_PHONES = range(9, 14)
 _MARK = re.compile(rf"[A-Z]{{1,3}}\d*{END}")
 
 
@@ -85,6 +90,13 @@ def code_at(text: str, at: int, low: int) -> Number | None:
         if phone and _is_phone(phone[0], before):
             start = at - 1 if before == "+" or (before == "(" and ")" in phone[0]) else at
             return identifier(text, start, phone.end(), unit=re.sub(r"\D", "", phone[0]))
+    if text[at] == "0" and (nought := _WITH_NOUGHT.match(text, at)):
+        digits = re.sub(r"\D", "", nought[0])
+        is_closed = ")" in nought[0]
+        if len(digits) in _LENGTHS_OF_PHONES and (before == "(" or not is_closed):
+            return identifier(text, at - is_closed, nought.end(), unit=digits)
+    if (book := _BOOK.match(text, at)) and _BOOK_BEFORE.search(text, max(low, at - 10), at):
+        return identifier(text, at, book.end(), unit=book[0].lower())
     version = _DOTTED.match(text, at)
     others = _OR_OTHERS.match(text, version.end()) if version else None
     if version and (others or _VERSION.search(text, max(low, at - 9), at)):

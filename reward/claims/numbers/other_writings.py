@@ -6,11 +6,13 @@ No two of them are `equal`, so that a lookup asks for each in turn. Most numbers
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from itertools import chain
 
 from reward.claims.numbers.digits import EXACT, fraction
 from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.shares import multiples, shares
 from reward.claims.numbers.trends import in_other_sign
+from reward.claims.numbers.vocabulary import TABLES
 
 _SIXTY, _DAY = Decimal(60), Decimal(24)
 _HALF_DAY = 720  # minutes
@@ -27,7 +29,27 @@ _EVERY = re.compile(
     rf"\bevery (?P<nth>{'|'.join(_PARTS)}) (?:(?P<unit>{_UNITS_OF_TIME})\b|(?P<day>[A-Z]\w+day)\b"
     r"|(?!time|minute|floor)[a-z]{3,})"
 )
+# Ranks without a determiner: "Second edition.", and husbands of whom she "married first" one.
+_FIRST_PART = re.compile(
+    rf"\b(?P<rank>first|second)(?:,? (?:(?!the|an?|this|its|in|and)[a-z]+ )?|-)"
+    rf"(?:{'|'.join(TABLES['parts']['words'].split())})\b",
+    re.IGNORECASE,
+)
+_MARRIED = re.compile(r"\bmarried\b[^.;!?\n]{0,240}", re.IGNORECASE)
+_RANKS = {"first": 1, "firstly": 1, "second": 2, "secondly": 2, "thirdly": 3}
+_RANK = re.compile(rf"\b(?:{'|'.join(_RANKS)})\b", re.IGNORECASE)
+_OFTEN = {"half-hourly": 30, "quarter-hourly": 15}
+_HOURLY = re.compile(rf"\b(?:{'|'.join(_OFTEN)})\b", re.IGNORECASE)
+_PAGES = re.compile(r"\d ?pp$")
+_LENGTH_BEFORE = re.compile(r"\b(?:in|lasts?|lasted|lasting|takes?|took|after|of|r[au]ns?)[ ]$")
+_CLOCK_BEFORE = re.compile(
+    r"\b(?:at|by|from|until|till|before|since|around|à|vers|dès|de|um|ab|bis|às|a las|las|op|om)[ ]$",
+    re.IGNORECASE,
+)
+_HOURS = re.compile(r"\d{1,2}[hH]\d\d$")
 _WIN = re.compile(r" (?:win|victory|title|goal)\b")
+_SPREAD = re.compile(r"\b(?:plus|minus) $")
+_RATES = {Kind.PERCENTAGE_POINT: (Kind.PERCENT, "%"), Kind.PERCENT: (Kind.PERCENTAGE_POINT, "pp")}
 _BINARY = Decimal(1024)
 _BYTES = {  # the unit in which a number of bytes is written otherwise, and whether that one is smaller
     "gigabyte": ("megabyte", True),
@@ -52,9 +74,12 @@ def other_readings(text: str, numbers: Iterable[Number]) -> Iterator[Number]:
     """What a document says in words that are no numbers, or are others.
 
     A time with seconds ("3:58:41") is also a length of time, "every other Tuesday" is once in two weeks, and
-    "every second sample" one in two.
+    "every second sample" one in two. A spread of 175 basis points is one of 1.75%.
     """
     for one in numbers:
+        if _is_spread(text, one):
+            kind, unit = _RATES[one.kind]
+            yield changed(one, kind=kind, unit=unit)
         if one.kind is Kind.TIME and one.value != int(one.value):
             yield _length(one)
         elif fiscal := _FISCAL_YEAR.fullmatch(one.unit):
@@ -63,12 +88,57 @@ def other_readings(text: str, numbers: Iterable[Number]) -> Iterator[Number]:
             text, one.end
         ):  # who took an eighth title has won 8 times
             yield changed(one, kind=Kind.QUANTITY, unit="times", dimension="multiple")
+        elif one.kind is Kind.TIME and one.form is Form.EXACT and _is_length(text, one):
+            yield from lengths(one)
+        elif one.kind is Kind.PERCENTAGE_POINT and not one.trend and _PAGES.search(text, one.start, one.end):
+            yield changed(one, kind=Kind.COUNT, unit="", counts=True)  # "xxiv + 388 pp."
+    yield from _ranks(text)
+    for match in _HOURLY.finditer(text):
+        yield _lasting(Decimal(_OFTEN[match[0].lower()]), "minute", *match.span())
     for match in _EVERY.finditer(text):
         many, start, end = Decimal(_PARTS[match["nth"]]), *match.span()
         if unit := match["unit"] or (match["day"] and "week"):
-            yield Number(((many,),), Kind.DURATION, unit, "time", step=Decimal(1), start=start, end=end)
+            yield _lasting(many, unit, start, end)
         else:
             yield Number(((Decimal(1), many),), Kind.RATIO, step=Decimal(1), start=start, end=end)
+
+
+def _is_spread(text: str, number: Number) -> bool:
+    """Whether "plus" adds basis points, or a percentage, to a rate of interest."""
+    if number.kind not in _RATES or number.trend:
+        return False
+    is_added = _SPREAD.search(text, max(0, number.start - 6), number.start) is not None
+    return is_added and (number.kind is Kind.PERCENT or "b" in text[number.start : number.end].lower())
+
+
+def _ranks(text: str) -> Iterator[Number]:
+    """The ranks in words that stand without a determiner."""
+    parts = ((_RANKS[one["rank"].lower()], one.span("rank")) for one in _FIRST_PART.finditer(text))
+    married = (
+        (_RANKS[rank[0].lower()], rank.span())
+        for sentence in _MARRIED.finditer(text)
+        for rank in _RANK.finditer(text, *sentence.span())
+    )
+    for value, (start, end) in chain(parts, married):
+        yield Number(((Decimal(value),),), Kind.ORDINAL, step=Decimal(1), start=start, end=end)
+
+
+def _lasting(many: Decimal, unit: str, start: int, end: int) -> Number:
+    return Number(((many,),), Kind.DURATION, unit, "time", step=Decimal(1), start=start, end=end)
+
+
+def _is_length(text: str, time: Number) -> bool:
+    """Whether a document's time without seconds is how long something takes: "2h48", "won in 2:48"."""
+    if not _HOURS.search(text, time.start, time.end):
+        return _LENGTH_BEFORE.search(text, max(0, time.start - 10), time.start) is not None
+    return _CLOCK_BEFORE.search(text, max(0, time.start - 8), time.start) is None
+
+
+def lengths(time: Number) -> Iterator[Number]:
+    """The lengths that "4:15" may be: so many hours and minutes, or minutes and seconds."""
+    for unit in ("minute", "second"):
+        lasts = {"kind": Kind.DURATION, "unit": unit, "dimension": "time"}
+        yield changed(time, readings=((time.value,),), parts=(), **lasts)
 
 
 def _length(time: Number) -> Number:

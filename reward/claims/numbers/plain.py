@@ -13,16 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from reward.claims.letters import UNSEEN
 from reward.claims.numbers.model import Number, changed
 
 _MARKS = "*_`"
-# Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt).
-_UNSEEN = (
-    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-_RUN = re.compile(rf"(?P<marks>[*_`]+)|[{_UNSEEN}]+")
-_UNSEEN_ONE = re.compile(f"[{_UNSEEN}]")
+_RUN = re.compile(rf"(?P<marks>[*_`]+)|[{UNSEEN}]+")
+_UNSEEN_ONE = re.compile(f"[{UNSEEN}]")
 _LONGEST_RUN = 3  # of marks: "***"
 _HYPHENS = (0x02D7, 0x2010, 0x2011, 0x2796, 0xFE63)  # drawn as a hyphen or a minus
 _IDEOGRAPHS = 0x20000  # from here on no plane has digits

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from reward.claims.numbers.conventions import ENGLISH, conventions_of, needs_conventions
+from reward.claims.numbers.conventions import ENGLISH, conventions_of_response, needs_conventions
 from reward.claims.numbers.measure import is_measured
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.plain import plain_text
@@ -29,6 +29,12 @@ _BEHIND_FOOTNOTES = frozenset(".,;:!?)]\"'\u2019\u201d\u3002\uff0c")  # or a let
 _DIGITS = re.compile(r"\d+")
 _WORDS_BEFORE = re.compile(r"(?:[^\W_]*-)?[^\W_]*$")
 _WORD_BEHIND = re.compile(r"[^\W_]{0,65}")
+_COUNTED = re.compile(r"[*_]* (?:[a-z]+ )?(?:(?!is\b|was\b|has\b|does\b)[a-z]+s|children|people|men|women)\b")
+_CITES = re.compile(
+    r"(?:[.,;:!?)\]\"]|\b(?:to|by|in|from|per|see|and|or|of|that|documents?|passages?|sources?)) ?[*_]*$",
+    re.IGNORECASE,
+)
+_NEAR = 16  # characters
 _LENGTH = re.compile(r"\b(\d{1,6})[ -]words?\b", re.IGNORECASE)
 _OPENING = re.compile(r"\s{0,9}[^\n]{1,200}:[ \t]{0,9}(?=\n)")
 _FORMULAS = TABLES["formulas"]
@@ -51,11 +57,12 @@ def response_numbers(
         response: What is audited.
         query: The query and its documents.
         words: Whether numbers in words must be checked, too.
-        locale: How the response writes "1.500", where it does not show that itself; see `conventions_of`.
+        locale: How the response writes "1.500", where it does not show that itself; see `conventions`.
     """
     conventions = ENGLISH
     if needs_conventions(plain_text(response).text):
-        conventions = conventions_of(response, *(one.text for one in query.documents), locale=locale)
+        texts = [document.text for document in query.documents]
+        conventions = conventions_of_response(response, query.query, texts, locale=locale)
     found = all_numbers(response, enumerators=False, words=words, conventions=conventions)
     if not found:
         return ()
@@ -112,7 +119,7 @@ class _Citations:
         folded = response.casefold()
         may_cite = "[" in response or any(word in folded for word in _CITED)
         for citation in _CITATION.finditer(response) if may_cite else ():
-            if citation[0].startswith("[") and is_measured(response, *citation.span()):
+            if citation[0].startswith("[") and self._is_amount(*citation.span()):
                 continue
             run += 1
             for digits in _DIGITS.finditer(response, *citation.span()):
@@ -125,6 +132,12 @@ class _Citations:
         """Whether an atom, which may take in a comma ("[1,2]"), ends with the numbers of documents."""
         run = self._run_of_start.get(atom.start)
         return self._is_footnote(atom) if run is None else run == self._run_of_end.get(atom.end)
+
+    def _is_amount(self, start: int, end: int) -> bool:
+        """Whether what is in brackets is measured, or counts what follows: "she has [7] children"."""
+        text = self._response
+        counts = _COUNTED.match(text, end) and not _CITES.search(text, max(0, start - _NEAR), start)
+        return bool(counts) or is_measured(text, start, end)
 
     def _is_footnote(self, atom: Number) -> bool:
         if atom.kind is not Kind.IDENTIFIER or not 1 <= atom.value <= self._num_documents:

@@ -123,4 +123,4 @@ def _side_of_date(text: str, number: Number) -> Trend:
 def last_word(before: str) -> str:
     """The word before a number; most of these words show that it has no trend."""
     words = before.rsplit(maxsplit=1)
-    return words[-1].lower() if words and before[-1] in " \u00a0-" else ""
+    return words[-1].lower().lstrip("([") if words and before[-1] in " \u00a0-" else ""

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from reward.claims.numbers.model import Kind, Number
-from reward.claims.numbers.vocabulary import TABLES, by_word
+from reward.claims.numbers.vocabulary import TABLES, by_word, either
 from reward.claims.text import sentence_span
 
 _TABLE = TABLES["things"]
@@ -55,15 +55,23 @@ def _opposites(rows: list[list[str]]) -> dict[str, tuple[frozenset[str], frozens
     return found
 
 
+def _cells(rows: list[list[str]]) -> dict[str, tuple[int, int]]:
+    """Of each word its row, and its cell of that row."""
+    places = ((row, cell, words) for row, cells in enumerate(rows) for cell, words in enumerate(cells))
+    return {word: (row, cell) for row, cell, words in places for word in words.split("|")}
+
+
 _EXTREMES = _opposites(TABLES["extremes"]["opposed"])
 _DEEDS = _EXTREMES | _opposites(TABLES["extremes"]["deeds"])
 _DATED = _EXTREMES | _opposites(TABLES["extremes"]["dated"])
-_CELLS = {
-    word: (row, cell)
-    for row, cells in enumerate(_TABLE["apart"])
-    for cell, words in enumerate(cells)
-    for word in words.split("|")
-}
+_CELLS = _cells(_TABLE["apart"])
+_RIVALS = _cells(TABLES["extremes"]["rivals"])
+_GREATER, _SMALLER = (TABLES["relations"][name].split() for name in ("greater", "smaller"))
+_RIVAL = re.compile(rf"\b(\w+) (?:[a-z]+ly )?({either(_RIVALS)})\b", re.IGNORECASE)
+_THAN = re.compile(
+    rf" (?:[a-z]+ )?({either([*_GREATER, *_SMALLER])}) than (?:(?:the|an?|its|his|her|their) )?(\w+)"
+)
+_ALL_OR_NONE = re.compile(r"\b(?:all|(?P<none>none))(?: of)?(?: the)? $", re.IGNORECASE)
 _WIDE = frozenset(_TABLE["wide"].split())
 _VERBS = frozenset(_TABLE["verbs"].split())
 _ALIKE: dict[str, frozenset[int]] = {}
@@ -229,6 +237,10 @@ def is_of_opposite(number: Number, response: str, places: Sequence[tuple[Number,
     beside = [_extremes_beside(*place) for place in places] if rows else []
     if number.is_calendar and any(_THAT_TIME.search(text) for _, text in places):
         return False
+    if (sides := _sides_of(number, response)) and all(
+        any(sides.get(of, side) != side for of, side in _sides_of(*place).items()) for place in places
+    ):
+        return True
     return bool(beside) and all(
         any(there.isdisjoint(own) and not there.isdisjoint(others) for own, others in rows)
         for there in beside
@@ -245,6 +257,19 @@ def _extremes_beside(number: Number, text: str) -> frozenset[str]:
     before = _CLAUSE_END.split(text[max(0, number.start - _CLAUSE) : number.start])[-1]
     behind = _CLAUSE_END.split(text[number.end : number.end + _CLAUSE], maxsplit=1)[0]
     return frozenset(_opposed_for(number).keys() & set(_WORD.findall(f"{before} {behind}".lower())))
+
+
+def _sides_of(number: Number, text: str) -> dict[object, object]:
+    """Who won or lost by a number, than what something is larger or smaller, and what all or none did."""
+    before = _CLAUSE_END.split(text[max(0, number.start - _CLAUSE) : number.start])[-1]
+    rivals = ((who.lower(), *_RIVALS[side.lower()]) for who, side in _RIVAL.findall(before))
+    sides: dict[object, object] = {(row, who): cell for who, row, cell in rivals}
+    if than := _THAN.match(text, number.end):
+        sides[than[2].lower()] = than[1] in _GREATER
+    if of := _ALL_OR_NONE.search(before):
+        behind = _CLAUSE_END.split(text[number.end : number.end + _CLAUSE], maxsplit=1)[0]
+        sides[frozenset(_words(behind)) - _NO_THINGS] = of["none"] is None
+    return sides
 
 
 def _behind(after: str) -> Thing | None:

@@ -40,6 +40,8 @@ class Trend(StrEnum):
     AT_LATEST = "at the latest"
     MORE_THAN = "more than"  # another thing
     LESS_THAN = "less than"
+    FASTER = "faster"
+    SLOWER = "slower"
     MULTIPLIED = "multiplied"  # "tripled", and no "three times"
     AS_MULTIPLE = "as multiple"  # a rise by 200% as what is tripled
     PLUS = "plus"  # "+5%"
@@ -48,12 +50,13 @@ class Trend(StrEnum):
     NONE = ""
 
 
+MOVES = (Trend.RISE_BY, Trend.RISE_TO, Trend.RISE_FROM, Trend.FALL_BY, Trend.FALL_TO, Trend.FALL_FROM)
 _ONE_OF = (  # of each row no number can be two
-    (Trend.RISE_BY, Trend.RISE_TO, Trend.RISE_FROM, Trend.FALL_BY, Trend.FALL_TO, Trend.FALL_FROM),
+    MOVES,
     *((Trend.PROFIT, Trend.LOSS), (Trend.ABOVE, Trend.BELOW), (Trend.BEFORE, Trend.AFTER)),
     *((Trend.NOT_BEFORE, Trend.NOT_AFTER), (Trend.AT_LATEST, Trend.AFTER)),
     (Trend.AT_LATEST, Trend.AT_LEAST_UNTIL),
-    *((Trend.BIRTH, Trend.DEATH), (Trend.EARLY, Trend.MID, Trend.LATE)),
+    *((Trend.FASTER, Trend.SLOWER), (Trend.BIRTH, Trend.DEATH), (Trend.EARLY, Trend.MID, Trend.LATE)),
 )
 _LESS_OR_MORE = (
     *((Trend.ABOVE, Trend.FALL_BY), (Trend.BELOW, Trend.RISE_BY)),  # "3% above" and "3% less than"
@@ -82,7 +85,7 @@ PARTS_OF_TIME = {
     Trend.LATE: ((7, 12), (16, 31)),
 }
 _DOWN = (Trend.FALL_BY, Trend.LOSS)
-_SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY})
+_SIGNED = frozenset({Kind.PERCENT, Kind.PERCENTAGE_POINT, Kind.MONEY, Kind.COUNT})
 _SIGNED_DIMENSIONS = ("mass", "length", "pressure")  # a fall of 5 °C is no -5 °C
 
 

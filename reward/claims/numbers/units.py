@@ -96,6 +96,12 @@ _CURRENCY_BEHIND = re.compile(
 
 
 _PENCE = re.compile(r"(?<=\d)p(?![\w-])")
+_OF_CURRENCY = re.compile(
+    rf"{SPACE}(?:d['\u2019]|d[ei](?={SPACE}))(?={SPACE}?{either(_WORDS)}(?![^\W_]))", re.IGNORECASE
+)
+_CENTS = re.compile(r"(?<=\d)c(?![\w-])")
+_SIGN_NEAR = re.compile(r"[€$]|\b(?:cost|price|pay|paid|fare|fee|charge|ticket)")
+_NEAR = 60  # characters, in which "90c" is beside other prices
 _LINES = re.compile(r"(?<!\d)(?:144|240|360|480|576|720|1080|1440|2160|4320)$")  # "1080p" is no price
 _BEGINNINGS = frozenset(word[:2].casefold() for word in (*_SYMBOLS, *_WORDS))
 
@@ -136,6 +142,10 @@ def currency_at(text: str, at: int) -> tuple[str, Decimal, int] | None:
     """The currency that is written behind an amount: its code, what one of it is worth, and where it ends."""
     if _PENCE.match(text, at) and not _LINES.search(text, max(0, at - 5), at):
         return "GBP", Decimal("0.01"), at + 1
+    if _CENTS.match(text, at) and _SIGN_NEAR.search(text, max(0, at - _NEAR), at + _NEAR):
+        return _HUNDREDTHS["cent"], Decimal("0.01"), at + 1
+    if text[at - 1 : at].isalpha() and (of := _OF_CURRENCY.match(text, at)):  # "3 millones de euros"
+        return currency_at(text, of.end())
     if not _may_be_currency(text, at) or not (match := _CURRENCY_BEHIND.match(text, at)):
         return None
     word = re.sub(SPACE, " ", match[0]).strip(" -").casefold()

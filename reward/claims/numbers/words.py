@@ -41,6 +41,8 @@ _PLACED = re.compile(
     re.IGNORECASE,
 )
 _WAS = re.compile(rf"{BEGIN}(?:was|were|is|are)[ \u00a0]$", re.IGNORECASE)
+_WAS_THE = re.compile(rf"{BEGIN}(?:was|were|is|are)[ \u00a0]the[ \u00a0]$", re.IGNORECASE)
+_ENDS = re.compile(r"[.;]|$")
 _RANKS = re.compile(rf"[.,;]|$|[ \u00a0](?:on|in|behind|with){END}")  # "was second on 14.966"
 _PLACE = re.compile(rf"[ \u00a0-](?:place|spot|position|prize){END}", re.IGNORECASE)
 _SUPERLATIVE = re.compile(rf"[-\s](?:[^\W\d_]{{3,}}est|most|best|worst){END}")  # "second-largest"
@@ -160,6 +162,7 @@ def _lone_ordinal(run: Run) -> WordNumber | None:
     is_noun = _NOUN.match(text, end) and not _ADVERB.match(text, end)
     is_one_of_several = is_noun and _DETERMINER.search(text, max(0, run.start - 6), run.start)
     was = _WAS.search(text, max(0, run.start - 6), run.start) if word == "second" else None
-    is_so_ranked = was is not None and _RANKS.match(text, end) is not None
+    was_the = _WAS_THE.search(text, max(0, run.start - 10), run.start)
+    is_so_ranked = (was and _RANKS.match(text, end)) or (was_the and _ENDS.match(text, end))
     weak = word in ("first", "second") and not (is_rank or is_one_of_several or is_so_ranked)
     return WordNumber(Decimal(ORDINALS[word]), Decimal(1), end, is_ordinal=True, weak=weak)

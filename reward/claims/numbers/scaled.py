@@ -1,0 +1,83 @@
+"""Amounts of a table whose heading gives their scale: "(in thousands)" makes $842,310 of a row $842 million.
+
+The heading holds for the rest of its table, up to the first sentence or another heading, and not for rows of
+shares. A bare number counts as an amount of the heading's currency, or of any where it names none. What is
+written is still an amount of its own, as not every row of such a table is in thousands.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from operator import attrgetter
+
+from reward.claims.numbers.dates import looks_like_year
+from reward.claims.numbers.digits import EXACT
+from reward.claims.numbers.model import Form, Kind, Number, changed
+from reward.claims.numbers.units import SIGNS, currency_at
+from reward.claims.numbers.vocabulary import END, TABLES, by_word, either
+
+ANY_CURRENCY = "?"
+_POWERS = {word: int(power) for word, power in by_word(TABLES["scales"]["of_headings"]).items()}
+_CURRENCY = rf"(?:(?P<{{}}>{either(SIGNS)})[ \u00a0]?)"
+_SCALE = rf"['\u2019]?(?P<{{}}>{either(_POWERS)}){END}"
+_HEADING = re.compile(
+    rf"(?:(?:^|[(|:]|\b(?i:amounts?|figures|numbers|values|data|all|expressed|stated|shown|presented),?)"
+    rf"[ \t*_]{{0,3}}(?i:in|en)[ ]{_CURRENCY.format('code')}?{_SCALE.format('scale')}"
+    rf"(?P<of>[ ](?:of[ ]|de[ ]|d['\u2019]))?"
+    rf"|(?<![\w.,]){_CURRENCY.format('sign')}{_SCALE.format('short')}(?=[ ]?(?:[|):\n]|$)))",
+    re.MULTILINE,
+)
+_SENTENCE = re.compile(r"(?<=[^\W\d_]{2})[.!?](?=\s|$)|\n[ \t]*\n(?![ \t]*\|)")
+_OF_SHARES = re.compile(r"\bper\b|\bEPS\b|/ ?share", re.IGNORECASE)
+_LONGEST_LABEL = 200  # characters of a row before its number
+
+
+def scaled_amounts(text: str, numbers: Sequence[Number]) -> Iterator[Number]:
+    """The numbers of a text's tables in the scale of their headings; bare ones have `ANY_CURRENCY`.
+
+    Args:
+        text: A document.
+        numbers: Its numbers, from left to right.
+    """
+    headings = list(_HEADING.finditer(text)) if numbers else []
+    ends = [*(heading.start() for heading in headings[1:]), len(text)]
+    for heading, end in zip(headings, ends, strict=False):
+        power = _POWERS[heading["scale"] or heading["short"]]
+        unit, begin = _unit(text, heading)
+        sentence = _SENTENCE.search(text, begin + 1, end)
+        last = sentence.start() if sentence else end
+        for place in range(bisect_left(numbers, begin, key=attrgetter("start")), len(numbers)):
+            if numbers[place].start >= last:
+                break
+            if _is_amount(text, numbers[place]):
+                yield _scaled(text, numbers[place], power, unit)
+
+
+def _unit(text: str, heading: re.Match[str]) -> tuple[str, int]:
+    """The currency of a heading, and where it ends: "in GBP million", "in thousands of dollars"."""
+    if heading["of"] and (behind := currency_at(text, heading.end())):
+        return behind[0], behind[2]
+    before = heading["code"] or heading["sign"]
+    return SIGNS[before] if before else ANY_CURRENCY, heading.end()
+
+
+def _is_amount(text: str, number: Number) -> bool:
+    """Whether a number of a table is an amount without a scale of its own, and not one for each share."""
+    if number.kind not in (Kind.COUNT, Kind.MONEY) or number.form is not Form.EXACT or number.parts:
+        return False
+    if number.step > 1 or (looks_like_year(number) and number.kind is Kind.COUNT):
+        return False
+    line = max(text.rfind("\n", 0, number.start) + 1, number.start - _LONGEST_LABEL)
+    return _OF_SHARES.search(text, line, number.start) is None
+
+
+def _scaled(text: str, number: Number, power: int, unit: str) -> Number:
+    """A number in its scale; a bare one in parentheses is negative, as accountants write it."""
+    is_bare = number.kind is Kind.COUNT
+    is_loss = is_bare and text[number.start - 1 : number.start] + text[number.end : number.end + 1] == "()"
+    factor = Decimal(-1 if is_loss else 1)
+    scaled = tuple((EXACT.scaleb(EXACT.multiply(value[0], factor), power),) for value in number.readings)
+    unit = unit if is_bare else number.unit
+    step = EXACT.scaleb(number.step, power)
+    return changed(number, readings=scaled, kind=Kind.MONEY, unit=unit, step=step, counts=False)
