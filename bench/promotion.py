@@ -3,7 +3,8 @@
 Each document has a difficulty of its own (champion's pass rate 0.75, correlation 1/5 within a document); on
 70% of the items the candidate answers as the champion does, on the others independently, and it is better by
 a given number of points. The decision is that of `primary_gate` and `slices_gate` with the default policy, on
-two slices: the resamples are those of `reward.offline.bootstrap` (same seed), all evaluations at once.
+two slices: the resamples are those of `reward.offline.bootstrap` and the weights those of
+`pipeline.statistics` (same seeds), all evaluations at once.
 
     python -m bench promotion        writes results/promotion.json and docs/images/promotion-power.svg
 """
@@ -40,7 +41,15 @@ class Drawn:
     num_items: int  # a document
 
 
-def draw(num: int, documents: int, gains: tuple[float, float], *, num_items: int = 2, seed: int = 0) -> Drawn:
+def draw(
+    num: int,
+    documents: int,
+    gains: tuple[float, float],
+    *,
+    num_items: int = 2,
+    shared: float = _SHARED,
+    seed: int = 0,
+) -> Drawn:
     """Draws paired evaluations.
 
     Args:
@@ -48,6 +57,7 @@ def draw(num: int, documents: int, gains: tuple[float, float], *, num_items: int
         documents: D; slices take turns.
         gains: How much better the candidate is on each slice, as a difference of pass rates.
         num_items: Items a document.
+        shared: Items on which the two answer alike but for the gain; 1: all changes are in its direction.
         seed: Of numpy's generator.
     """
     generator = np.random.default_rng(seed)
@@ -55,7 +65,7 @@ def draw(num: int, documents: int, gains: tuple[float, float], *, num_items: int
     a, b = _PASS_RATE * _CONCENTRATION, (1 - _PASS_RATE) * _CONCENTRATION
     rate = generator.beta(a, b, (num, documents, 1))
     before = generator.random(shape) < rate
-    after = np.where(generator.random(shape) < _SHARED, before, generator.random(shape) < rate)
+    after = np.where(generator.random(shape) < shared, before, generator.random(shape) < rate)
     # Wrong answers are fixed, or right ones spoilt, at the rate that moves the mean by the gain.
     gain = np.resize(np.array(gains), documents)[None, :, None]
     fixed = ~after & (generator.random(shape) < np.maximum(gain, 0) / (1 - _PASS_RATE))
@@ -80,6 +90,20 @@ def bounds(sums: Array, num_items: int, *, level: float) -> tuple[Array, Array]:
     return low, high
 
 
+def cautious_bounds(sums: Array, num_items: int, *, level: float) -> tuple[Array, Array]:
+    """The same, of `paired_difference(is_cautious=True)`."""
+    source, tail = np.random.default_rng(0), (1 - level) / 2
+    weights = source.standard_exponential((4 * num_resamples(level), sums.shape[1] + 1)).astype(np.float32)
+    weights /= weights.sum(axis=1, keepdims=True)
+    found = []
+    for start in range(0, len(sums), _CHUNK):
+        means = weights[:, :-1] @ sums[start : start + _CHUNK].T.astype(np.float32) / num_items
+        lows = np.quantile(means - weights[:, -1:], tail, axis=0)
+        found.append((lows, np.quantile(means + weights[:, -1:], 1 - tail, axis=0)))
+    low, high = np.concatenate(found, axis=1)
+    return low, high
+
+
 def promoted(drawn: Drawn, policy: GatePolicy) -> dict[str, Array]:
     """Which evaluations pass the gate of the primary score, those of the slices, and both."""
     primary, slices = policy.primary, policy.slices
@@ -92,8 +116,8 @@ def promoted(drawn: Drawn, policy: GatePolicy) -> dict[str, Array]:
     level = 1 - 2 * slices.alpha / NUM_SLICES
     for place in range(NUM_SLICES):
         part = drawn.sums[:, place::NUM_SLICES]
-        low, _ = bounds(part, drawn.num_items, level=level)
-        unharmed &= (low >= -slices.margin - 1e-6) & (part.shape[1] >= slices.min_documents)
+        low, _ = cautious_bounds(part, drawn.num_items, level=level)
+        unharmed &= (low > -slices.margin) & (part.shape[1] >= slices.min_documents)
     return {"primary": better, "slices": unharmed, "both": better & unharmed}
 
 
@@ -103,7 +127,9 @@ def run() -> None:
         f"{gain:g}": [_rate(documents, (gain, gain), policy) for documents in DOCUMENTS] for gain in GAINS
     }
     margin = policy.slices.margin
-    harmed = [_rate(documents, (3 * margin / 2, -margin), policy) for documents in DOCUMENTS]
+    harm = (3 * margin / 2, -margin)
+    harmed = [_rate(documents, harm, policy) for documents in DOCUMENTS]
+    one_way = [_rate(documents, harm, policy, shared=1.0) for documents in DOCUMENTS]
     figures = {
         "evaluations": NUM_EVALUATIONS,
         "documents": DOCUMENTS,
@@ -112,13 +138,16 @@ def run() -> None:
         "alpha_slices": policy.slices.alpha,
         "promoted_by_gain": rates,
         "promoted_with_one_slice_worse_by_the_margin": harmed,
+        "the_same_and_nothing_else_changed": one_way,
     }
     write_result("promotion", samples_s={"all": [time.perf_counter() - start]}, figures=figures)
     _plot(rates, policy)
 
 
-def _rate(documents: int, gains: tuple[float, float], policy: GatePolicy) -> dict[str, float]:
-    found = promoted(draw(NUM_EVALUATIONS, documents, gains, seed=documents), policy)
+def _rate(
+    documents: int, gains: tuple[float, float], policy: GatePolicy, shared: float = _SHARED
+) -> dict[str, float]:
+    found = promoted(draw(NUM_EVALUATIONS, documents, gains, shared=shared, seed=documents), policy)
     return {name: float(np.mean(value)) for name, value in found.items()}
 
 

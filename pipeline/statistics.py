@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from reward.offline.bootstrap import LEVEL, Interval, bootstrap, share, summed
+from reward.offline.bootstrap import LEVEL, Interval, bootstrap, num_resamples, share, summed
 from reward.offline.review import cohens_kappa
 from reward.types import Record
 
@@ -114,9 +114,22 @@ def linked(needed: Sequence[Iterable[str]]) -> list[int]:
 
 
 def paired_difference(
-    baseline: Iterable[ItemScores], candidate: Iterable[ItemScores], score: str, *, level: float = LEVEL
+    baseline: Iterable[ItemScores],
+    candidate: Iterable[ItemScores],
+    score: str,
+    *,
+    level: float = LEVEL,
+    is_cautious: bool = False,
 ) -> PairedDifference:
     """Compares one score of two models on the items that both have.
+
+    Args:
+        baseline: One model's items.
+        candidate: The other's; `value` is its lead.
+        score: Name of the score.
+        level: Of the interval.
+        is_cautious: Whether the interval must hold for rare changes in one direction, too; the bootstrap's is
+            too short then, since it draws only what was seen.
 
     Raises:
         ValueError: a score lies outside [0, 1], or the models have no item in common, or an item is of
@@ -135,14 +148,39 @@ def paired_difference(
             pairs.append((before[item].cluster, old, new))
     pairs.sort()  # sets have no order, and the same scores must give the same interval
     sums = _summed((cluster, [old, new]) for cluster, old, new in pairs)
-    found = bootstrap(sums, lambda sums: {score: share(sums[3] - sums[1], sums[0])}, level=level)
+    if is_cautious:
+        interval = _cautious([(sums[0], sums[3] - sums[1]) for sums in sums], level)
+    else:
+        found = bootstrap(sums, lambda sums: {score: share(sums[3] - sums[1], sums[0])}, level=level)
+        interval = found.get(score)
     changes = _estimate([(cluster, new - old) for cluster, old, new in pairs])
     num_unpaired = len(before.keys() | after.keys()) - len(pairs)
     return PairedDifference(
-        **dict(changes) | {"interval": found.get(score), "num_unscored": num_unpaired},
+        **dict(changes) | {"interval": interval, "num_unscored": num_unpaired},
         baseline=_mean([old for _, old, _ in pairs]),
         candidate=_mean([new for _, _, new in pairs]),
     )
+
+
+def _cautious(clusters: Sequence[tuple[int, int]], level: float) -> Interval | None:
+    """Bounds of a mean that lies in [-1, 1], from the size and the sum of each cluster.
+
+    Gaffke's (2005; Learned-Miller and Thomas 2019, arXiv 1905.06208): the clusters have exponential weights,
+    and there is one more, as bad (or as good) as can be. For a share they are Clopper and Pearson's.
+    """
+    import numpy as np
+
+    if len(clusters) < 2:
+        return None
+    sizes, sums = np.array(clusters, dtype=float).T
+    source, ends = np.random.default_rng(0), []
+    for _ in range(4 * num_resamples(level)):  # row by row: all weights at once would be gigabytes
+        drawn = source.standard_exponential(len(clusters) + 1)
+        whole, total, unseen = drawn[:-1] @ sizes, drawn[:-1] @ sums, drawn[-1] * sizes.mean()
+        ends.append(((total - unseen) / (whole + unseen), (total + unseen) / (whole + unseen)))
+    low, high = zip(*ends, strict=True)
+    tail = (1 - level) / 2
+    return Interval(low=float(np.quantile(low, tail)), high=float(np.quantile(high, 1 - tail)))
 
 
 def macro_average(parts: Mapping[str, Estimate | None]) -> MacroAverage:
@@ -176,9 +214,10 @@ def average_freedom(parts: Sequence[Estimate]) -> float:
 
 
 def _error(one: Estimate) -> float | None:
-    """The standard error; where equal scores make it 0, what is as wide as Wilson's interval."""
-    if one.standard_error == 0 and one.interval is not None:
-        return (one.interval.high - one.interval.low) / _Z
+    """The standard error; where equal documents make it 0, Wilson's, as far as others can differ."""
+    if one.standard_error == 0 and one.value is not None:
+        farthest = 1 + abs(one.value) if isinstance(one, PairedDifference) else 1.0
+        return farthest * _Z / (one.num_clusters + _Z**2)
     return one.standard_error
 
 

@@ -61,6 +61,8 @@ def train(
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # read when MLflow is imported
     settings = load_recipe(recipe, overrides)
     folder = (run_dir or Path("runs") / settings.name).resolve()
+    if file := next((one for one in (folder, *folder.parents) if one.is_file()), None):
+        raise ValueError(f"--run-dir: {file} is a file; name a folder")
     require_model(settings.model)
     if dry_run:
         from pipeline.launch.dry_run import show_plan
@@ -123,7 +125,8 @@ def _train_to_the_end(state: RunState, folder: Path, lock: IO[str]) -> None:
             return
         failure, done = read_failure(folder, worker.returncode), len(read_steps(folder))
         if not failure.may_pass or done == before or restarts == most:
-            where = f"(after {done} steps; log: {folder / LOG_FILE}; the same command resumes the run)"
+            fixed = "" if failure.may_pass else "once that is fixed "
+            where = f"(after {done} steps; log: {folder / LOG_FILE}; {fixed}the same command resumes the run)"
             message, code = f"{failure.message} {where}", failure.exit_code
             raise TrainingFailedError(message, exit_code=code, may_pass=failure.may_pass)
         print(f"march: {failure.message}; restart {restarts + 1} of {most}", file=sys.stderr, flush=True)

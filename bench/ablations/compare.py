@@ -73,9 +73,15 @@ def mean_interval(values: Sequence[float]) -> Interval:
 
 
 def pooled_rate(counts: Sequence[int], totals: Sequence[int]) -> Interval:
-    """Returns the rate over all worlds of all seeds with Wilson's interval."""
-    found = binomtest(sum(counts), sum(totals)).proportion_ci(_CONFIDENCE, method="wilson")
-    return Interval(sum(counts) / sum(totals), float(found.low), float(found.high))
+    """Returns the rate over all worlds of all seeds, with the wider of Wilson's and Student's intervals.
+
+    Answers of one seed are one model's, so they are not independent; but of a rate that is 0 in all seeds
+    Student's has no width.
+    """
+    wilson = binomtest(sum(counts), sum(totals)).proportion_ci(_CONFIDENCE, method="wilson")
+    student = mean_interval([count / total for count, total in zip(counts, totals, strict=True)])
+    low, high = min(float(wilson.low), student.low), max(float(wilson.high), student.high)
+    return Interval(sum(counts) / sum(totals), max(0.0, low), min(1.0, high))
 
 
 def finished(rows: Mapping[int, Row]) -> list[Row]:

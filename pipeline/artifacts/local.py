@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pipeline.artifacts.backend import MOST_BYTES, Advance, Backend, Blob, Entry, MovedError, refuse_large
 from pipeline.artifacts.layout import LINKS, MODELS, UPLOADS, digest_of
+from reward.offline.files import naming
 
 _CHUNK = 1 << 20
 
@@ -93,9 +94,10 @@ class LocalBackend:
         for path in (target, staged):
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            yield staged
-            with staged.open("rb") as file:
-                os.fsync(file.fileno())
+            with naming(self._root):
+                yield staged
+                with staged.open("rb") as file:
+                    os.fsync(file.fileno())
             os.replace(staged, target)
         finally:
             staged.unlink(missing_ok=True)

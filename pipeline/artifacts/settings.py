@@ -38,6 +38,11 @@ class StoreSettings(Settings):
         scheme = urlsplit(self.location).scheme
         if scheme == "s3" and not self.bucket:
             raise ValueError(f"location: {self.location!r} names no bucket; give s3://BUCKET/PREFIX")
+        if self.is_s3 and self.endpoint and not self.endpoint.lower().startswith(("http://", "https://")):
+            raise ValueError(
+                f"endpoint: {redact(self.endpoint)!r} is no address; write http://HOST:PORT or https://HOST "
+                "(AWS_ENDPOINT_URL)"
+            )
         if "://" in self.location and not self.is_s3:  # a scheme in capitals is none
             raise ValueError(
                 f"location: {redact(self.location)!r} is no store; give s3://BUCKET/PREFIX or a folder"

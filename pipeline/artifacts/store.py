@@ -178,18 +178,32 @@ class ArtifactStore:
         content = json.dumps({"manifest": digest, "writer": os.urandom(8).hex()}).encode()
         self.backend.compare_and_set(pointer_key(name), content, tag=blob.tag if blob else None)
 
-    def get(self, digest: str, folder: Path, *, advance: Advance = no_progress) -> Manifest:
-        """Brings the files, each by rename, what is there is kept; `CorruptError` for a wrong object."""
+    def get(
+        self, digest: str, folder: Path, *, replaces: bool = True, advance: Advance = no_progress
+    ) -> Manifest:
+        """Brings the files, each by rename, what is there is kept.
+
+        Raises:
+            CorruptError: an object is not what its name says.
+            ValueError: something else is there, and nothing `replaces` it.
+        """
         manifest = self.manifest(digest)
         keys = manifest.keys()
+        if not replaces:
+            _refuse_others(folder, manifest)
         for file in manifest.files:
-            self.get_file(file, keys[file.path], folder / file.path, advance=advance)
+            target = folder / file.path
+            self.get_file(file, keys[file.path], target, replaces=replaces, advance=advance)
         return manifest
 
-    def get_file(self, file: File, key: str, target: Path, *, advance: Advance = no_progress) -> None:
-        """Brings one file, unless it is there. What came wrong is read again from the start."""
+    def get_file(
+        self, file: File, key: str, target: Path, *, replaces: bool = True, advance: Advance = no_progress
+    ) -> None:
+        """Brings one file, unless it is there; raises as `get`. What came wrong is read again."""
         if target.is_file() and target.stat().st_size == file.size and file_sha256(target) == file.sha256:
             return advance(file.size)
+        if target.exists() and not replaces:
+            raise ValueError(f"{target}: is there already, with another content; name a new folder")
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f".{file.sha256[:24]}.part")
         for _ in range(_TRIES):
@@ -221,6 +235,15 @@ class ArtifactStore:
         there = there or self.backend.stat(key)
         if there and datetime.now(UTC) - there.modified > _FRESH:
             self.backend.touch(there)
+
+
+def _refuse_others(folder: Path, manifest: Manifest) -> None:
+    """Refuses a folder that holds something else than a manifest, or parts of its files."""
+    there = files_in(folder) if folder.is_dir() else {}
+    ours = {file.path for file in manifest.files}
+    for name, path in there.items():
+        if name not in ours and name != ".lock" and path.suffix != ".part":
+            raise ValueError(f"{path}: is none of the files that are brought; name a new folder")
 
 
 def open_store(settings: StoreSettings) -> ArtifactStore:

@@ -16,17 +16,18 @@ _FOLDED = ("key", "pointers")  # their long names take several lines; nothing el
 
 def print_manifests(store: ArtifactStore, console: Console) -> None:
     """All manifests, the newest last, with the pointers to each."""
-    pointers, most = store.pointers(), console.width // 2
+    pointing, most = dict[str, list[str]](), console.width // 2
+    for name, digest in store.pointers().items():
+        pointing.setdefault(digest, []).append(shortened(name, most))
     table = _table("digest", "kind", "files", "MB", "written", "pointers")
     for entry in sorted(store.backend.entries(MANIFESTS), key=lambda entry: entry.modified):
         digest = digest_of(entry.key)
-        names = [shortened(name, most) for name, pointed in pointers.items() if pointed == digest]
         try:
             manifest = store.manifest(digest)
             cells = (digest[:12], manifest.kind, f"{len(manifest.files):,}", f"{manifest.size / 1e6:,.1f}")
         except CorruptError:  # `verify` says more
             cells = (digest[:12], "damaged", "", "")
-        _add(table, *cells, f"{entry.modified:%Y-%m-%d %H:%M}", ", ".join(names))
+        _add(table, *cells, f"{entry.modified:%Y-%m-%d %H:%M}", ", ".join(pointing.get(digest, ())))
     console.print(Text(printable(store.backend.address), style="bold"), table, sep="\n")
 
 

@@ -4,14 +4,11 @@ It is made from the manifest alone, so the same rows give the same card.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from pipeline.data.prepare import REMOVED_FILE, Manifest
 from pipeline.data.sources import SOURCES
 from pipeline.data.statistics import PAPER, SourceStatistics, Spread
-from reward.offline.files import replace_file
 
-CARD_FILE = "data_card.md"
 _HEADINGS = (
     "Dataset",
     "Rows",
@@ -29,12 +26,6 @@ _PAPER_NOTE = (
     "of 2WikiMultiHopQA is as large as the relevant share by its supporting facts."
 )
 Rows = Sequence[tuple[str, ...]]
-
-
-def write_card(manifest: Manifest, folder: Path) -> Path:
-    """Writes the card beside the rows; returns its path."""
-    replace_file(folder / CARD_FILE, render_card(manifest))
-    return folder / CARD_FILE
 
 
 def render_card(manifest: Manifest) -> str:

@@ -39,7 +39,6 @@ def download(remote: RemoteFile, folder: Path, advance: Advance = lambda done, t
         ConnectionError: the server cannot be reached, says no, or hung up too often.
         ValueError: the content is not what it must be; the file is removed.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     path, part = folder / remote.name, folder / f"{remote.name}.part"
     record = folder / f"{remote.name}.sha256"
     if path.is_file() and record.is_file():

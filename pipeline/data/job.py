@@ -1,6 +1,6 @@
 """One preparation from files to rows: reads the inputs, indexes evaluation sets, works in processes, writes.
 
-    inputs -> (limit, sample) -> batches -> work in processes -> sieve -> train.jsonl, removed.jsonl, manifest
+    inputs -> (limit, sample) -> batches -> work in processes -> sieve -> rows, removed, card, manifest
 
 Only counts and digests of a row stay in memory; texts are in flight for a few batches a process.
 """
@@ -19,8 +19,17 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from pipeline.data.bioasq import BioasqRow, Distractors, make_distractors
+from pipeline.data.card import render_card
 from pipeline.data.evaluation_sets import OverlapIndex
-from pipeline.data.prepare import MANIFEST_FILE, REMOVED_FILE, ROWS_FILE, InputFile, Manifest, write_worked
+from pipeline.data.prepare import (
+    CARD_FILE,
+    MANIFEST_FILE,
+    REMOVED_FILE,
+    ROWS_FILE,
+    InputFile,
+    Manifest,
+    write_worked,
+)
 from pipeline.data.rows import parse_row
 from pipeline.data.sources import require_terms
 from pipeline.data.values import RawRow
@@ -51,7 +60,7 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
     files = [file for given in job.inputs for file in given.files]
     for file in files:
         require_file(file)
-    for name in (ROWS_FILE, REMOVED_FILE, MANIFEST_FILE):
+    for name in (ROWS_FILE, REMOVED_FILE, CARD_FILE, MANIFEST_FILE):
         refuse_inputs(job.out / name, files)
     inputs = tuple(
         InputFile(
@@ -71,6 +80,7 @@ def run_job(job: PrepareJob, advance: Advance = lambda chars, rows: None) -> Man
             prompt_digest=prompt_digest,
             inputs=inputs,
             overlaps=overlaps,
+            card=render_card,
         )
     except BadRowError as error:  # perhaps of a row beyond the limit, which only distractors are drawn from
         raise ValueError(_bad_rows(job) or str(error)) from None
@@ -173,7 +183,8 @@ def work_in_processes(
             yield batch, rows.result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
-            "a worker process ended before its work was done (killed for memory?); use fewer --workers"
+            "a worker process ended before its work was done (killed for memory?); free memory, or use fewer "
+            "cores: taskset -c 0 march prepare ..."
         ) from error
     finally:
         executor.shutdown(wait=True, cancel_futures=True)

@@ -9,36 +9,29 @@ the response; a document may be a text alone, and is then called by its place fr
 and not read, but one that looks like a misspelt key is an error. Licence: that of your data.
 """
 
-from difflib import get_close_matches
-from typing import Annotated, Any, Self
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from pipeline.data.rows import QuestionRow
-from reward.offline.rows import InputDocument, make_query, texts_as_documents
+from pipeline.data.rows import QuestionRow, Split
+from pipeline.data.values import RawRow
+from reward.offline.rows import InputDocument, OwnRow, make_query, texts_as_documents
 from reward.types import Document, RagQuery
 
-_LEAST_SIMILARITY = 0.8  # of a misspelt key and the right one
 
-
-class PlainRow(QuestionRow):
-    model_config = ConfigDict(extra="allow")  # so that unused keys can be counted
-
+class PlainRow(QuestionRow, OwnRow):
     question: Annotated[str, Field(alias="query", min_length=1)]
     documents: Annotated[tuple[InputDocument, ...], BeforeValidator(texts_as_documents)]
     unanswerable: bool = False
     answers: tuple[Annotated[str, Field(min_length=1)], ...] = ()
 
-    @model_validator(mode="before")
     @classmethod
-    def _has_no_misspelt_key(cls, value: Any) -> Any:
-        if isinstance(value, dict):
-            known = {field.alias or name for name, field in cls.model_fields.items()}
-            for key in sorted(value.keys() - known):
-                near = get_close_matches(key, known - value.keys(), n=1, cutoff=_LEAST_SIMILARITY)
-                if near and near[0] != f"{key}s":  # an `answer` of other tools is no misspelt `answers`
-                    raise ValueError(f"{key}: is no key of a row, but {near[0]} is")
-        return value
+    def raw_rows(cls, path: Path, split: Split = "train") -> Iterator[RawRow]:
+        if path.suffix.lower() in (".csv", ".tsv"):
+            raise ValueError(f"{path}: is a table, of which `march audit` alone reads rows; write JSON lines")
+        return super().raw_rows(path, split)
 
     @model_validator(mode="after")
     def _has_no_answer_to_what_nothing_answers(self) -> Self:

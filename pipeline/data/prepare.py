@@ -2,6 +2,7 @@
 
     train.jsonl     {"input": [{"role", "content"}, ...], "label": "<RagQuery as JSON>", "datasource": "..."}
     removed.jsonl   one line a row that was left out: why, and what it is too much like
+    data_card.md    of rows of files: what they are made of (`card.py`)
     manifest.json   last, by rename: counts, settings, statistics, digests; a folder without it is not whole
 
 `input` is the Solver's prompt, `label` what the audit needs: the query and its documents, carried beside the
@@ -14,7 +15,7 @@ of processes.
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,12 @@ from pipeline.data.evaluation_sets import IndexedSet, Overlap, OverlapIndex
 from pipeline.data.statistics import RunningStatistics, SourceStatistics, Spread
 from pipeline.data.tokenizer_digest import tokenizer_sha256
 from pipeline.data.work import Choices, PrepareJob, RowWork, WorkedRow
-from reward.offline.files import file_sha256, replace_file
+from reward.offline.files import file_sha256, naming, replace_file
 from reward.roles.prompts import PromptSet
 from reward.types import RagQuery, Record
 
 ROWS_FILE, REMOVED_FILE, MANIFEST_FILE = "train.jsonl", "removed.jsonl", "manifest.json"
+CARD_FILE = "data_card.md"
 
 
 class Removal(Record):
@@ -122,8 +124,9 @@ def write_worked(
     prompt_digest: str,
     inputs: tuple[InputFile, ...] = (),
     overlaps: OverlapIndex | None = None,
+    card: Callable[[Manifest], str] | None = None,
 ) -> Manifest:
-    """Writes the rows that are left, the list of the others, and the manifest.
+    """Writes the rows that are left, the list of the others, the card if one is wanted, and the manifest.
 
     Args:
         worked: Rows with the work done, in the order in which they shall stand.
@@ -132,6 +135,7 @@ def write_worked(
         prompt_digest: Of the set whose Solver prompt was rendered.
         inputs: The files that are read.
         overlaps: Of evaluation sets; rows that they have, too, are left out.
+        card: Makes the text of the data card.
 
     Raises:
         ValueError: one id belongs to two different queries, or no row is left.
@@ -156,9 +160,11 @@ def write_worked(
         )
         if not manifest.num_rows:
             raise ValueError(_nothing_left(manifest))
+        if card is not None:
+            (folder / CARD_FILE).write_text(card(manifest), encoding="utf-8", newline="")
         (job.out / MANIFEST_FILE).unlink(missing_ok=True)
-        for name in (ROWS_FILE, REMOVED_FILE):
-            os.replace(folder / name, job.out / name)
+        for path in folder.iterdir():
+            os.replace(path, job.out / path.name)
     replace_file(job.out / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
     return manifest
 
@@ -169,7 +175,8 @@ def _made(folder: Path) -> Iterator[None]:
     new = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        yield
+        with naming(folder):
+            yield
     except BaseException:
         with suppress(OSError):  # somebody else has written there
             for one in new:

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from pipeline.data.values import RawRow, raw_rows
-from reward.offline.rows import BadRowError, InputRecord, RowId, explain, make_query
+from reward.offline.rows import BadRowError, InputRecord, RowId, explain, make_query, refuse_repeated_keys
 from reward.types import Document, RagQuery
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -83,6 +83,10 @@ class MultiHopRow(QuestionRow):
 def parse_row(raw: RawRow, model: type[_M]) -> _M:
     """Checks one row; raises `BadRowError` with file, line, field, value and fix when it is none."""
     try:
-        return model.model_validate_json(raw.text)
+        found = model.model_validate_json(raw.text)
+        refuse_repeated_keys(raw.text, model)
     except ValidationError as error:
         raise BadRowError(f"{raw.place}: {explain(error)}") from error
+    except ValueError as error:
+        raise BadRowError(f"{raw.place}: {error}") from error
+    return found

@@ -74,7 +74,7 @@ class PrepareJob:
                 "give both or neither"
             )
         if self.evaluation_sets and self.choices.near_duplicates is None:
-            raise ValueError("--exclude-overlap: needs --near-duplicates; 1 compares words exactly")
+            raise ValueError("--exclude-overlap: needs --near-duplicates above 0; 1 compares words exactly")
         sources = [given.source for given in self.inputs]
         silent = [source.name for source in sources if not issubclass(source.model, MultiHopRow)]
         if self.choices.unanswerable and silent:

@@ -37,6 +37,7 @@ from pipeline.demo.votes import CheckedQuestion, ask_checker
 from pipeline.launch.cpu_speed import dtype_of, threads_of
 from pipeline.launch.reward_servers import has_gpu
 from pipeline.settings.recipe import Recipe, load_recipe
+from pipeline.statistics import linked
 from pipeline.tiny.truth import held_out_rows
 from pipeline.tiny.truth import judge as judge_tiny
 from pipeline.training.oracle import judge_against
@@ -46,10 +47,12 @@ from pipeline.worlds.world import Judgement, WorldRow
 from reward.auditor import audit
 from reward.config import LocalSamplerConfig, SamplingSettings
 from reward.offline.files import replace_file
+from reward.provenance import seeded
 from reward.roles.asking import answer_start
 from reward.roles.prompts import PromptSet, load_prompts
 from reward.samplers import Sampler, SamplerError
 from reward.samplers.make import make_sampler
+from reward.types import Role
 
 _NUM_AT_ONCE = 64  # rows; with more an engine on two cores is no faster, and the first are done late
 
@@ -79,21 +82,28 @@ async def evaluate_with(
     start, num_done = time.perf_counter(), itertools.count(1)
     places = asyncio.Semaphore(_NUM_AT_ONCE)
 
-    async def judge(row: WorldRow) -> tuple[JudgedAnswer, Example]:
+    async def judge(row: WorldRow, cluster: str) -> tuple[JudgedAnswer, Example]:
         async with places:
-            judged = await _judge(row, sampler, prompts, setup)
+            answer, example = await _judge(row, sampler, prompts, setup)
         on_judged(next(num_done))
-        return judged
+        return answer.model_copy(update={"cluster": cluster}), example
 
     try:
         await sampler.ready()
         logger.info("the engine was ready after %.0f s", time.perf_counter() - start)
-        judged = await asyncio.gather(*map(judge, rows))
+        judged = await asyncio.gather(*map(judge, rows, _clusters(rows, setup)))
         logger.info("all %d rows were judged after %.0f s", len(rows), time.perf_counter() - start)
     finally:
         await sampler.close()
     answers, examples = zip(*judged, strict=True)
     return summarise(answers, examples[:NUM_EXAMPLES], setup=setup, prompt_digest=prompts.digest)
+
+
+def _clusters(rows: Sequence[WorldRow], setup: EvaluationSetup) -> list[str]:
+    """Of each row the first one that shares a subject with it, directly or over others."""
+    if setup.world == "tiny":  # each world has documents of its own
+        return [""] * len(rows)
+    return [rows[group].query.id for group in linked([[one.subject for one in row.asked] for row in rows])]
 
 
 def setup_for(recipe: Recipe, model: str, **changes: Any) -> EvaluationSetup:
@@ -128,11 +138,14 @@ def _truth(row: WorldRow, response: str, setup: EvaluationSetup) -> Judgement:
 async def _judge(
     row: WorldRow, sampler: Sampler, prompts: PromptSet, setup: EvaluationSetup
 ) -> tuple[JudgedAnswer, Example]:
-    solved = await sampler.sample(prompts.solver(row.query), n=setup.num_tries, settings=setup.solver)
+    messages = prompts.solver(row.query)
+    settings = seeded(setup.solver, messages, seed=setup.seed, role=Role.SOLVER, attempt=0)
+    solved = await sampler.sample(messages, n=setup.num_tries, settings=settings)
     response = solved.samples[0].text
+    config = setup.audit.model_copy(update={"seed": setup.seed})
     result, checked = await asyncio.gather(
-        audit(row.query, response, sampler=sampler, prompts=prompts, config=setup.audit),
-        ask_checker(row, sampler, prompts, setup.audit, num_votes=setup.num_votes),
+        audit(row.query, response, sampler=sampler, prompts=prompts, config=config),
+        ask_checker(row, sampler, prompts, config, num_votes=setup.num_votes),
     )
     verdict, truth = result.verdict, _truth(row, response, setup)
     others = (_truth(row, sample.text, setup).faithful for sample in solved.samples[1:])

@@ -1,27 +1,29 @@
 """What a measurement is: its setup, the figures of each row, and those of all of them; pure.
 
-Intervals are by scipy: Wilson's for a share of answers, the bootstrap for the rest. A row is the unit that is
-drawn, so questions and votes of one row are resampled together.
+Intervals are Wilson's for a share of answers, the bootstrap (scipy's) for the rest. What is drawn is a
+cluster: the questions and votes of one row and, of real text, of all rows that share a subject, directly or
+over others.
 """
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
-from scipy.stats import binomtest, bootstrap
+from scipy.stats import bootstrap
 
 from pipeline.settings.worlds import PLAIN_WORLD, WikiSettings, WorldSettings
-from pipeline.worlds.world import StatedValue
+from pipeline.worlds.world import NUM_MEASURED, StatedValue
 from reward.config import AuditConfig, SamplingSettings
 from reward.types import Outcome, RagQuery, Record, Verdict
 
 EVALUATION_SEED = 20_260_101  # no training reads held-out rows at all, and no other measurement these
-NUM_ROWS = 400
+NUM_ROWS = NUM_MEASURED
 NUM_EXAMPLES = 8
-_CONFIDENCE = 0.95
+_CONFIDENCE, _Z = 0.95, 1.959963984540054
 _NUM_RESAMPLES = 2000
 _BOOTSTRAP_SEED = 0
 
@@ -64,6 +66,7 @@ class JudgedAnswer(Record):
     """The figures of one row: the answer, its audit, the truth, and the Checker by itself."""
 
     query_id: str
+    cluster: str = Field(default="", description="Rows that are drawn together; the row alone when empty.")
     response: str = Field(default="", description="Kept, so that another judge can judge it again.")
     outcome: Outcome
     reward: float | None
@@ -133,11 +136,11 @@ class Measure:
 
 
 def _share(name: str) -> Callable[[Answers], Estimate | None]:
-    return lambda answers: rate([getattr(one, name) for one in answers])
+    return lambda answers: rate([getattr(one, name) for one in answers], clusters_of(answers))
 
 
 def _outcome(outcome: Outcome) -> Callable[[Answers], Estimate | None]:
-    return lambda answers: rate([one.outcome is outcome for one in answers])
+    return lambda answers: rate([one.outcome is outcome for one in answers], clusters_of(answers))
 
 
 def _ratio(part: str, whole: str = "") -> Callable[[Answers], Estimate | None]:
@@ -146,22 +149,24 @@ def _ratio(part: str, whole: str = "") -> Callable[[Answers], Estimate | None]:
     def of(answers: Answers) -> Estimate | None:
         having = [one for one in answers if getattr(one, part) is not None]
         wholes = [getattr(one, whole) if whole else 1.0 for one in having]
-        return ratio([getattr(one, part) for one in having], wholes)
+        return ratio([getattr(one, part) for one in having], wholes, clusters_of(having))
 
     return of
 
 
 def _covers(answers: Answers) -> Estimate | None:
-    covered = [one.covered for one in answers if one.covered is not None]
-    return rate(covered) if covered else None
+    having = [one for one in answers if one.covered is not None]
+    return rate([bool(one.covered) for one in having], clusters_of(having)) if having else None
 
 
 def _abstentions(*, answerable: bool) -> Callable[[Answers], Estimate | None]:
     """The share of abstentions among the queries of one sort; None where no query is unanswerable."""
 
     def of(answers: Answers) -> Estimate | None:
-        flags = [one.abstained for one in answers if one.answerable is answerable]
-        return rate(flags) if flags and any(not one.answerable for one in answers) else None
+        asked = [one for one in answers if one.answerable is answerable]
+        if not asked or all(one.answerable for one in answers):
+            return None
+        return rate([one.abstained for one in asked], clusters_of(asked))
 
     return of
 
@@ -203,36 +208,69 @@ def _by_kind(answers: Answers) -> Iterator[tuple[str, Estimate]]:
     """Ratios for each kind; rows that do not ask for a kind are left out of its ratio."""
     for kind in sorted({kind for one in answers for kind in one.kinds}):
         asked = [one.kinds[kind] for one in answers if kind in one.kinds]
-        stated = ratio([one.num_stated for one in asked], [one.num_asked for one in asked])
-        votes = ratio([one.num_votes_right for one in asked], [one.num_votes for one in asked])
+        clusters = clusters_of([one for one in answers if kind in one.kinds])
+        stated = ratio([one.num_stated for one in asked], [one.num_asked for one in asked], clusters)
+        votes = ratio([one.num_votes_right for one in asked], [one.num_votes for one in asked], clusters)
         for name, found in zip(BY_KIND, (stated, votes), strict=True):
             if found is not None:
                 yield f"{name}/{kind}", found
 
 
-def rate(flags: Sequence[bool]) -> Estimate:
-    """Returns the share of true flags, one a row, with Wilson's interval (`scipy.stats.binomtest`)."""
-    interval = binomtest(sum(flags), len(flags)).proportion_ci(_CONFIDENCE, method="wilson")
-    return Estimate(value=sum(flags) / len(flags), low=interval.low, high=interval.high, num_rows=len(flags))
+def clusters_of(answers: Answers) -> list[str]:
+    return [one.cluster or f"row {place}" for place, one in enumerate(answers)]
 
 
-def ratio(parts: Sequence[float], wholes: Sequence[float]) -> Estimate | None:
-    """Returns `sum(parts) / sum(wholes)` with a percentile bootstrap interval over rows.
+def rate(flags: Sequence[bool], clusters: Sequence[str] = ()) -> Estimate:
+    """Returns the share of true flags, one a row, with Wilson's interval.
+
+    Of clustered rows it is that of as many independent rows as tell as much (Korn and Graubard 1998, Survey
+    Methodology 24:193): at most all, and as many as there are clusters where all rows are alike.
+    """
+    value = sum(flags) / len(flags)
+    size = _effective_size(flags, clusters, value)
+    middle, stretch = value + _Z**2 / (2 * size), 1 + _Z**2 / size
+    reach = _Z * math.sqrt(value * (1 - value) / size + (_Z / (2 * size)) ** 2)
+    # At 0 and 1 a bound is the share itself, which rounding must not miss.
+    low, high = min(value, (middle - reach) / stretch), max(value, (middle + reach) / stretch)
+    return Estimate(value=value, low=max(0.0, low), high=min(1.0, high), num_rows=len(flags))
+
+
+def _effective_size(flags: Sequence[bool], clusters: Sequence[str], value: float) -> float:
+    deviations = _sums([flag - value for flag in flags], clusters)
+    if value in (0.0, 1.0):
+        return float(len(deviations))
+    spread = sum(one**2 for one in deviations) / len(flags) ** 2
+    return min(float(len(flags)), value * (1 - value) / spread) if spread else float(len(flags))
+
+
+def _sums(values: Sequence[float], clusters: Sequence[str]) -> list[float]:
+    """The sum of each cluster, in the order that they appear; without clusters the values."""
+    if not clusters:
+        return list(values)
+    sums: dict[str, float] = defaultdict(float)
+    for cluster, value in zip(clusters, values, strict=True):
+        sums[cluster] += value
+    return list(sums.values())
+
+
+def ratio(parts: Sequence[float], wholes: Sequence[float], clusters: Sequence[str] = ()) -> Estimate | None:
+    """Returns `sum(parts) / sum(wholes)` with a percentile bootstrap interval over clusters of rows.
 
     Args:
         parts: One a row, such as its right votes.
         wholes: One a row, such as all its votes; ones give the mean of `parts`.
+        clusters: Of each row; without any a row is one.
 
     Returns:
         None when the rows have nothing to divide by, such as no vote at all.
     """
     if not sum(wholes):
         return None
-    value = sum(parts) / sum(wholes)
-    if len(parts) == 1:  # nothing to resample
-        return Estimate(value=value, low=value, high=value, num_rows=1)
+    value, drawn = sum(parts) / sum(wholes), [_sums(one, clusters) for one in (parts, wholes)]
+    if len(drawn[0]) == 1:  # nothing to resample
+        return Estimate(value=value, low=value, high=value, num_rows=len(parts))
     interval = bootstrap(
-        tuple(np.asarray(sample, dtype=float) for sample in (parts, wholes)),
+        tuple(np.asarray(sample, dtype=float) for sample in drawn),
         _ratio_of_sums,
         paired=True,
         vectorized=True,
@@ -244,10 +282,10 @@ def ratio(parts: Sequence[float], wholes: Sequence[float]) -> Estimate | None:
     return Estimate(value=value, low=interval.low, high=interval.high, num_rows=len(parts))
 
 
-def difference(before: Sequence[bool], after: Sequence[bool]) -> Estimate:
+def difference(before: Sequence[bool], after: Sequence[bool], clusters: Sequence[str] = ()) -> Estimate:
     """Returns how much a rate rose from one measurement to another of the same rows, in the same order."""
     changes = [float(new) - float(old) for old, new in zip(before, after, strict=True)]
-    estimate = ratio(changes, [1.0] * len(changes))
+    estimate = ratio(changes, [1.0] * len(changes), clusters)
     assert estimate is not None, "no rows"
     return estimate
 

@@ -51,7 +51,7 @@ PANELS = (
     Panel("Checkers' consensus is right", {"accuracy": "oracle/consensus_accuracy"}, percent=True, top=1.0),
     Panel("Is less said?", {"mentions": "audit/mentions_per_answer", "claims": "audit/claims_per_answer"}),
     Panel(
-        "Answers without a verdict on numbers",
+        "Answers of which nothing is judged",
         {"unscored": "audit/unscored_rate", "no claims": "audit/no_claims_rate"},
         percent=True,
     ),
@@ -93,6 +93,8 @@ def _draw_panel(axes: Any, panel: Panel, steps: Sequence[Mapping[str, float]], e
             reach = [[estimate.value - estimate.low], [estimate.high - estimate.value]]
             style = {"color": line.get_color(), "fmt": "D", "markersize": 7, "markeredgecolor": "white"}
             axes.errorbar(at, estimate.value, yerr=reach, capsize=2.5, clip_on=False, zorder=3, **style)
+    if not any(key in row for row in steps for key in panel.lines.values()):
+        axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, ha="center")
     least = _LEAST_TOP_PERCENT if panel.percent else _LEAST_TOP
     # From zero, so that a small change looks small.
     axes.set_ylim(0, 1.02 * (panel.top or max(float(axes.get_ylim()[1]), least)))

@@ -15,7 +15,16 @@ from typing import Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pipeline.demo.evaluation import BY_KIND, MEASURES, Estimate, Evaluation, Example, difference, rate
+from pipeline.demo.evaluation import (
+    BY_KIND,
+    MEASURES,
+    Estimate,
+    Evaluation,
+    Example,
+    clusters_of,
+    difference,
+    rate,
+)
 from pipeline.demo.summary import Summary
 from pipeline.lineage.record import look_around
 from reward.types import ClaimState, Outcome
@@ -54,7 +63,8 @@ def find(before: Evaluation, after: Evaluation) -> Finding:
     if before.setup.model_copy(update={"model": after.setup.model}) != after.setup:
         fix = "remove both files and rerun"
         raise ValueError(f"before, after: measured with different rows or settings; {fix}")
-    more = difference([a.false_accept for a in before.answers], [a.false_accept for a in after.answers])
+    old, new = ([one.false_accept for one in measured.answers] for measured in (before, after))
+    more = difference(old, new, clusters_of(after.answers))
     sentence, has_risen = _on_rise(before, after)
     goal_met = has_risen and _is_not_inferior(more)
     said = ("Goal met." if goal_met else "Goal not met.", sentence, _on_false_accepts(before, after, more))
@@ -86,12 +96,13 @@ def _by_num_asked(before: Evaluation, after: Evaluation) -> Iterator[Row]:
     if after.setup.world == "tiny":
         return
     for num in sorted({answer.num_questions for answer in after.answers}):
-        flags = [
-            [one.right for one in measured.answers if one.num_questions == num and one.answerable]
+        asked = [
+            [one for one in measured.answers if one.num_questions == num and one.answerable]
             for measured in (before, after)
         ]
-        if all(flags):
-            yield _row(f"Right answers to queries for {_FACTS.get(num, f'{num} facts')}", *map(rate, flags))
+        if all(asked):
+            found = (rate([one.right for one in answers], clusters_of(answers)) for answers in asked)
+            yield _row(f"Right answers to queries for {_FACTS.get(num, f'{num} facts')}", *found)
 
 
 def _headlines(before: Evaluation, after: Evaluation) -> list[Row]:
@@ -162,7 +173,7 @@ def _on_rise(before: Evaluation, after: Evaluation) -> tuple[str, bool]:
     is_tiny = after.setup.world == "tiny"
     name, what = ("oracle_faithfulness", "faithful") if is_tiny else ("solver_right", "right")
     old, new = ([getattr(one, what) for one in measured.answers] for measured in (before, after))
-    rise = difference(old, new)
+    rise = difference(old, new, clusters_of(after.answers))
     if is_tiny:
         has_risen = rise.value * 100 >= GOAL_POINTS
         short = f", short of the {GOAL_POINTS:.0f} points that were the goal"

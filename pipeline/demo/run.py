@@ -33,7 +33,7 @@ from reward.offline.files import replace_file
 
 SUMMARY_FILE, PAGE_FILE, CURVES_FILE = "summary.json", "demo.html", "curves.png"
 BEFORE_FILE, AFTER_FILE = "evaluation_before.json", "evaluation_after.json"
-_PHASES_FILE = "phases.json"
+_PHASES_FILE, _ASKED_FILE = "phases.json", "asked.json"
 
 
 def run_demo(
@@ -61,7 +61,12 @@ def run_demo(
     if (run_dir / SUMMARY_FILE).is_file():
         _show_finished(console, run_dir, (seed, loaded.data.max_steps, recipe, num_rows, own))
         return 0
-    run_dir.mkdir(parents=True, exist_ok=True)
+    _begin(run_dir, [recipe, seed, loaded.data.max_steps, num_rows, *own])
+    console.print(
+        f"{recipe}: {num_rows} rows are answered, the policy is trained on others, and they are answered "
+        f"again; all in {run_dir}, where the same command goes on",
+        soft_wrap=True,
+    )
     if is_warmed_up_first(loaded):
         say_what_it_takes(console, loaded, num_rows)
         with _timed(run_dir, "warmup"):
@@ -191,6 +196,18 @@ def _show_finished(console: Console, run_dir: Path, asked: tuple[object, ...]) -
     console.print(
         f"This demo was finished before. To run it again: remove {run_dir}, or use another --run-dir."
     )
+
+
+def _begin(run_dir: Path, asked: list[object]) -> None:
+    """Makes the folder; ValueError where another demo has begun in it."""
+    path = run_dir / _ASKED_FILE
+    if path.is_file() and (found := json.loads(path.read_text())) != asked:
+        raise ValueError(
+            f"run_dir: {run_dir} holds an unfinished demo of {found} (recipe, seed, steps, rows, settings), "
+            f"not of {asked}; use another --run-dir"
+        )
+    run_dir.mkdir(parents=True, exist_ok=True)
+    replace_file(path, json.dumps(asked) + "\n")
 
 
 @contextmanager

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pipeline.worlds.world import Asked, WorldRow
 from reward.config import AuditConfig
 from reward.judging.vote import vote
+from reward.provenance import seeded
 from reward.roles.asking import answer_of
 from reward.roles.formats import parse_answers
 from reward.roles.prompts import PromptSet
 from reward.samplers import Sampler
-from reward.types import Answer, Claim, ClaimState
+from reward.types import Answer, Claim, ClaimState, Role
 
 UNANSWERABLE = "unanswerable"  # beside the kinds: a question that no document answers
 
@@ -34,7 +35,8 @@ async def ask_checker(
     """Asks `num_votes` voters about all that a query asks for at once."""
     questions = [one.question for one in row.asked]
     messages = prompts.checker(row.query.documents, questions, kinds=config.kinds)
-    group = await sampler.sample(messages, n=num_votes, settings=config.checker)
+    settings = seeded(config.checker, messages, seed=config.seed, role=Role.CHECKER, attempt=0)
+    group = await sampler.sample(messages, n=num_votes, settings=settings)
     read = [
         parse_answers(answer_of(sample.text, config), len(questions), complete=sample.finish_reason == "stop")
         for sample in group.samples

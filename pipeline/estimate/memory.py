@@ -6,7 +6,8 @@ the ranks (Rajbhandari et al. 2020, sections 3.1 and 5). Activations are counted
 Hugging Face's Llama block with flash attention, after the method of Korthikanti et al. 2022, section 4; with
 checkpointing only each layer's input stays and one layer is unfolded at a time. Logits count for themselves:
 of packed rows OpenRLHF takes those of all tokens, prompts too, in 32 bits, and at long contexts they outweigh
-all else; of others they are taken at the responses (`pipeline.training.response_logits`).
+all else; of others they are taken at the responses (`pipeline.training.response_logits`). Actor and reference
+score a step's rows before it trains, without gradients, in micro-batches of `rollout.micro_batch_size` rows.
 """
 
 from dataclasses import dataclass, fields
@@ -19,6 +20,7 @@ GIB = 1024**3
 _WEIGHT, _GRADIENT, _ADAM = 2, 2, 12  # bytes a parameter
 _BUCKET, _LIVE = 500_000_000, 1_000_000_000  # DeepSpeed's reduce_bucket_size and stage3_max_live_parameters
 _LOGIT_TRAINED = 4 + 4 + 2  # bytes: the logit and its gradient in 32 bits, the gradient in 16
+_LOGIT_SCORED = 4 + 2  # bytes: the logit in 32 bits, and in 16 while it is converted
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Load:
 class Memory:
     roles: dict[str, RoleMemory]  # actor, critic, reference, engine
     loads: tuple[Load, ...]
+    scored: float  # logits of a forward pass of actor or reference, which goes before the training
     cached_tokens: float  # of one engine
     host_per_node: float  # bytes of host memory, offloaded or asleep
 
@@ -73,17 +76,20 @@ def memory(recipe: Recipe, dimensions: Dimensions) -> Memory:
     cluster = recipe.cluster
     tokens = recipe.max_model_len * recipe.ppo.micro_batch_size / cluster.ring_attention
     longest = min(max(recipe.max_turn_tokens[role] for role in recipe.train_roles), recipe.max_model_len)
-    scored = tokens if cluster.packing else tokens * longest / recipe.max_model_len
-    roles = {"actor": _trained(cluster, dimensions, tokens, scored_tokens=scored, critic=False)}
+    with_logits = 1.0 if cluster.packing else longest / recipe.max_model_len
+    roles = {"actor": _trained(cluster, dimensions, tokens, logit_tokens=tokens * with_logits, critic=False)}
+    scored_tokens = recipe.max_model_len * recipe.rollout.micro_batch_size / cluster.ring_attention
+    scored = _LOGIT_SCORED * dimensions.vocab_size * scored_tokens * with_logits
     if recipe.has_critic:
-        roles["critic"] = _trained(cluster, dimensions, tokens, scored_tokens=0, critic=True)
+        roles["critic"] = _trained(cluster, dimensions, tokens, logit_tokens=0, critic=True)
     if recipe.has_reference:
         roles["reference"] = _reference(cluster, dimensions)
     roles["engine"] = _engine(cluster, dimensions, recipe.estimate.engine_overhead_gib * GIB)
     key_values = roles["engine"].key_values
     return Memory(
         roles=roles,
-        loads=_loads(cluster, roles, process=recipe.estimate.process_gib * GIB),
+        loads=_loads(cluster, roles, scored=scored, process=recipe.estimate.process_gib * GIB),
+        scored=scored,
         cached_tokens=cluster.engine_tensor_parallel * key_values / dimensions.key_value_bytes,
         host_per_node=_host(cluster, roles, dimensions),
     )
@@ -102,7 +108,7 @@ def num_frozen(cluster: ClusterSettings, dimensions: Dimensions, *, critic: bool
 
 
 def _trained(
-    cluster: ClusterSettings, dimensions: Dimensions, tokens: float, *, scored_tokens: float, critic: bool
+    cluster: ClusterSettings, dimensions: Dimensions, tokens: float, *, logit_tokens: float, critic: bool
 ) -> RoleMemory:
     stage, ranks = cluster.zero_stage, cluster.critic_ranks if critic else cluster.actor_ranks
     trained = num_trained(cluster, dimensions, critic=critic)
@@ -115,7 +121,7 @@ def _trained(
         optimizer=0.0 if cluster.adam_offload else optimizer,
         buffers=min(_BUCKET, trained) * _GRADIENT + live,
         activations=activation_bytes(dimensions, checkpointing=cluster.gradient_checkpointing) * tokens,
-        logits=_LOGIT_TRAINED * dimensions.vocab_size * scored_tokens,
+        logits=_LOGIT_TRAINED * dimensions.vocab_size * logit_tokens,
     )
 
 
@@ -149,40 +155,52 @@ def activation_bytes(dimensions: Dimensions, *, checkpointing: bool) -> float:
     return dimensions.num_hidden_layers * 2 * dimensions.hidden_size + layer
 
 
-def _loads(cluster: ClusterSettings, roles: dict[str, RoleMemory], *, process: float) -> tuple[Load, ...]:
+def _loads(
+    cluster: ClusterSettings, roles: dict[str, RoleMemory], *, scored: float, process: float
+) -> tuple[Load, ...]:
     limit = cluster.gpu_memory_gib * GIB
     actor, engine = roles["actor"], roles["engine"]
     critic, reference = roles.get("critic", RoleMemory()), roles.get("reference", RoleMemory())
     if cluster.colocate is Colocation.ALL:
-        generate, train = _shared_loads(cluster, actor, critic, reference, engine)
+        used = _shared_loads(cluster, actor, critic, reference, engine, scored=scored)
         processes = len(roles) * process
-        return (
-            Load("shared by all", "rollout", generate + processes, limit),
-            Load("shared by all", "training", train + processes, limit),
-        )
+        return tuple(Load("shared by all", phase, one + processes, limit) for phase, one in used.items())
     loads = [Load("engine", "rollout", engine.total + process, limit)]
+    scoring = actor.total - actor.activations - actor.logits + scored
     if cluster.colocate is Colocation.ACTOR_REF and "reference" in roles:
-        used = actor.total + reference.total + 2 * process
-        loads.append(Load("actor + reference", "training", used, limit))
+        beside = reference.total + 2 * process
+        loads.append(Load("actor + reference", "scoring", scoring + beside, limit))
+        loads.append(Load("actor + reference", "training", actor.total + beside, limit))
     else:
+        loads.append(Load("actor", "scoring", scoring + process, limit))
         loads.append(Load("actor", "training", actor.total + process, limit))
         if "reference" in roles:
-            loads.append(Load("reference", "scoring", reference.total + process, limit))
+            loads.append(Load("reference", "scoring", reference.total + scored + process, limit))
     if "critic" in roles:
         loads.append(Load("critic", "training", critic.total + process, limit))
     return tuple(loads)
 
 
 def _shared_loads(
-    cluster: ClusterSettings, actor: RoleMemory, critic: RoleMemory, reference: RoleMemory, engine: RoleMemory
-) -> tuple[float, float]:
-    """Bytes of rollout and of training; OpenRLHF trains critic and actor in turn only with trainer_sleep."""
+    cluster: ClusterSettings,
+    actor: RoleMemory,
+    critic: RoleMemory,
+    reference: RoleMemory,
+    engine: RoleMemory,
+    *,
+    scored: float,
+) -> dict[str, float]:
+    """Bytes of each phase; OpenRLHF trains critic and actor in turn only with trainer_sleep."""
     resident = actor.weights + critic.weights + reference.weights
     states = 0.0 if cluster.trainer_sleep else actor.states + critic.states
     awake = 0.0 if cluster.engine_sleep else engine.total
     passes = (actor.states + actor.working, critic.states + critic.working)
     at_once = max(passes) if cluster.trainer_sleep else sum(passes)
-    return resident + states + engine.total, resident + awake + at_once
+    return {
+        "rollout": resident + states + engine.total,
+        "scoring": resident + states + awake + actor.buffers + scored,
+        "training": resident + awake + at_once,
+    }
 
 
 def _host(cluster: ClusterSettings, roles: dict[str, RoleMemory], dimensions: Dimensions) -> float:

@@ -75,7 +75,8 @@ def estimate(recipe: Recipe) -> Estimate:
 def _warnings(recipe: Recipe, dimensions: Dimensions, space: Memory) -> list[str]:
     longest = recipe.max_model_len
     warnings = [
-        f"{load.gpu}, {load.phase}: does not fit; shard, offload, or shorten rollout.max_*_tokens"
+        f"{load.gpu}, {load.phase}: does not fit; shard, offload, shorten rollout.max_*_tokens, "
+        f"or lower {'rollout' if load.phase == 'scoring' else 'ppo'}.micro_batch_size"
         for load in space.loads
         if not load.fits
     ]
@@ -108,6 +109,7 @@ def host_bytes(plan: Estimate) -> float:
     roles = plan.memory.roles
     trained = [roles[name] for name in ("actor", "critic") if name in roles]
     held = sum(one.total - one.buffers + (one.activations + one.logits) * (_32_BITS - 1) for one in trained)
+    held += max(0.0, plan.memory.scored - _32_BITS * (roles["actor"].activations + roles["actor"].logits))
     scored = sum(roles[name].weights * _32_BITS for name in ("engine", "reference") if name in roles)
     return _PROCESSES + held + scored
 
@@ -123,7 +125,8 @@ def check_host_memory(recipe: Recipe, have: int | None = None) -> None:
     if needs_no_gpu(plan.dimensions.num_parameters) and have < _SURE * needed:
         raise ValueError(
             f"memory: {recipe.name} needs about {needed / GIB:.0f} GiB without a GPU and this machine has "
-            f"{have / GIB:.0f}; lower ppo.micro_batch_size ({recipe.ppo.micro_batch_size}) or "
-            f"rollout.max_prompt_tokens ({recipe.rollout.max_prompt_tokens}), or train adapters: --set "
-            "'cluster.lora={rank: 8, alpha: 16}'"
+            f"{have / GIB:.0f}; lower ppo.micro_batch_size ({recipe.ppo.micro_batch_size}), "
+            f"rollout.micro_batch_size ({recipe.rollout.micro_batch_size}) or rollout.max_prompt_tokens "
+            f"({recipe.rollout.max_prompt_tokens}), or train adapters: "
+            "--set 'cluster.lora={rank: 8, alpha: 16}'"
         )

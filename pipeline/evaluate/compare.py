@@ -18,10 +18,13 @@ from pipeline.settings.tree import flatten
 from pipeline.statistics import (
     KAPPA,
     OVERALL,
+    Estimate,
     Figure,
+    ItemScores,
     MacroAverage,
     PairedDifference,
     by_slice,
+    estimates,
     macro_average,
     paired_difference,
 )
@@ -29,6 +32,10 @@ from pipeline.statistics import (
 if TYPE_CHECKING:
     from pipeline.evaluate.benchmark import PromptStyle
     from pipeline.evaluate.plan import PlannedBenchmark
+
+MAX_MISSING = 0.05  # of a checkpoint that may be the best, as of the gate `scored`
+_PRIMARY = "primary"
+Scored = dict[str, dict[str, ItemScores]]  # by benchmark, then by item
 
 
 @dataclass(frozen=True)
@@ -74,8 +81,9 @@ class Choice:
     """
 
     best: str
-    averages: Mapping[str, MacroAverage]  # of all checkpoints
-    behind: Mapping[str, MacroAverage]  # the best minus each other one, on the same items
+    averages: Mapping[str, MacroAverage]  # of all checkpoints, on what those with little missing have
+    behind: Mapping[str, MacroAverage]  # the best minus each other one, on the items that both have
+    missing: Mapping[str, float]  # of all checkpoints: the largest share of a benchmark in no figure
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,10 @@ def compare(folder: Path, other: Path) -> Comparison:
 
 
 def choose_best(folders: Sequence[Path]) -> Choice:
-    """The checkpoint with the best average over the benchmarks, the earlier one of equals, and its equals.
+    """The checkpoint with the best average over the benchmarks, the earlier one of equals.
+
+    What is missing is seldom missing by chance: a checkpoint that lacks more than `MAX_MISSING` is not
+    chosen, and the others are compared on the items that all of them have.
 
     Args:
         folders: Whole evaluations, from the earliest checkpoint to the latest.
@@ -148,9 +159,31 @@ def choose_best(folders: Sequence[Path]) -> Choice:
     Raises:
         FileNotFoundError: an evaluation is not there, or not whole.
         ValueError: they were judged otherwise, or not on the same benchmarks and items, or none has an
-            average.
+            average of nearly all items.
     """
     manifests = {str(folder): read_manifest(folder) for folder in folders}
+    _require_same_items(manifests)
+    scored = {name: _scored(Path(name), manifest) for name, manifest in manifests.items()}
+    missing = {name: _missing(manifest, scored[name]) for name, manifest in manifests.items()}
+    eligible = [name for name, share in missing.items() if share <= MAX_MISSING]
+    _keep_common([scored[name] for name in eligible])
+    averages = {
+        name: macro_average({benchmark: _mean_of(items) for benchmark, items in found.items()})
+        for name, found in scored.items()
+    }
+    values = {name: value for name in eligible if (value := averages[name].value) is not None}
+    if not values:
+        shares = ", ".join(f"{name}: {share:.1%}" for name, share in missing.items())
+        fix = "evaluate again for what failed, or raise generation.max_tokens"
+        raise ValueError(
+            f"checkpoints: none has an average with at most {MAX_MISSING:.0%} missing ({shares}); {fix}"
+        )
+    best = max(values, key=lambda name: values[name])
+    behind = {name: _lead(scored[best], scored[name]) for name in manifests if name != best}
+    return Choice(best, averages, behind, missing)
+
+
+def _require_same_items(manifests: Mapping[str, Manifest]) -> None:
     first_name, first = next(iter(manifests.items()))
     for name, manifest in manifests.items():
         require_alike(Conditions.measured(first), Conditions.measured(manifest), name)
@@ -161,13 +194,54 @@ def choose_best(folders: Sequence[Path]) -> Choice:
             if one.items_sha256 != first.measured[benchmark].items_sha256:
                 fix = "evaluate both on the same ones"
                 raise ValueError(f"{name}: {benchmark} has other items than in {first_name}; {fix}")
-    averages = {name: one.average for name, one in manifests.items() if one.average is not None}
-    values = {name: one.value for name, one in averages.items() if one.value is not None}
-    if not values:
-        raise ValueError("checkpoints: none has an average; each benchmark must have scored items")
-    best = max(values, key=lambda name: values[name])
-    behind = {name: compare(Path(best), Path(name)).average for name in values if name != best}
-    return Choice(best, averages, behind)
+
+
+def _scored(folder: Path, manifest: Manifest) -> Scored:
+    """By benchmark the items that have its primary score, which alone is kept."""
+    found = read_all_results(folder, manifest)
+    return {
+        name: {
+            item.item: ItemScores(
+                item=item.item, slice=item.slice, cluster=item.cluster, scores={_PRIMARY: score}
+            )
+            for item in found[name]
+            if (score := item.scores.get(one.card.primary)) is not None
+        }
+        for name, one in manifest.measured.items()
+    }
+
+
+def _missing(manifest: Manifest, scored: Scored) -> float:
+    """The largest share of items, answers or judgements of a benchmark that is in no figure."""
+    shares = [0.0]
+    for name, one in manifest.measured.items():
+        without = 1 - len(scored[name]) / max(one.counts.num_items, 1)
+        shares += [without, one.missing["answers"], one.missing["judgements"]]
+    return max(shares)
+
+
+def _keep_common(every: Sequence[Scored]) -> None:
+    """Leaves the items that all have."""
+    for benchmark in every[0] if every else ():
+        common = set.intersection(*(set(one[benchmark]) for one in every))
+        for one in every:
+            one[benchmark] = {name: item for name, item in one[benchmark].items() if name in common}
+
+
+def _mean_of(items: Mapping[str, ItemScores]) -> Estimate | None:
+    return estimates(items.values()).get(_PRIMARY)
+
+
+def _lead(best: Scored, other: Scored) -> MacroAverage:
+    """How far a checkpoint is ahead of another one, on the items that both have."""
+    return macro_average(
+        {
+            name: paired_difference(other[name].values(), items.values(), _PRIMARY)
+            if items.keys() & other[name].keys()
+            else None
+            for name, items in best.items()
+        }
+    )
 
 
 def require_alike(one: Conditions, other: Conditions, name: str) -> None:

@@ -27,7 +27,7 @@ JUDGE_RETRIES = 2
 # What a dry run assumes: English, and some answers and verdicts.
 CHARS_PER_TOKEN, ANSWER_TOKENS, VERDICT_TOKENS = 4, 300, 200
 # The settings that decide what a stage makes.
-_GENERATING = ("weights_sha256", "engine", "generation", "num_generations")
+GENERATING = ("weights_sha256", "engine", "generation", "num_generations")
 _JUDGING = ("version", "judge", "audit", "audit_settings")  # rules are of a version
 
 
@@ -81,7 +81,7 @@ class EvaluationJob(Settings):
 
     def settings(self, *, is_judged: bool) -> dict[str, JsonValue]:
         """Everything that can change a figure: not where a model runs, nor how many requests run at once."""
-        named = (*_GENERATING, "judging", "judge_retries", "audit", "audit_settings", "limit")
+        named = (*GENERATING, "judging", "judge_retries", "audit", "audit_settings", "limit")
         kept = self.model_dump(mode="json", include=set(named))
         judging = {name: kept.pop(name) for name in ("judging", "judge_retries")}
         is_asked = is_judged or self.audit is AuditKind.MODEL
@@ -128,7 +128,7 @@ class PlannedBenchmark:
     def version(self, stage: Stage) -> str:
         """Digest of everything but the limit that decides what a stage makes of it."""
         settings = self.job.settings(is_judged=self.is_judged)
-        names = _GENERATING if stage is Stage.GENERATE else (*_GENERATING, *_JUDGING)
+        names = GENERATING if stage is Stage.GENERATE else (*GENERATING, *_JUDGING)
         model = self.job.weights_sha256 or self.job.model.model
         made_by = {name: settings[name] for name in names}
         return json_sha256([model, self.style.value, self.sha256(self.items), made_by])

@@ -18,7 +18,7 @@ import yaml
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.evaluate.compare import Choice, Comparison, figure_lines
+from pipeline.evaluate.compare import MAX_MISSING, Choice, Comparison, figure_lines
 from pipeline.evaluate.plan import PlannedBenchmark, expect
 from pipeline.evaluate.results import Manifest
 from pipeline.statistics import OVERALL, Estimate, Figure, PairedDifference
@@ -71,15 +71,28 @@ def print_choice(choice: Choice, console: Console) -> None:
     header = ("checkpoint", "average", "95% interval", "behind", "95%")
     table = plain_table("Average over the benchmarks", *header)
     for name, one in choice.averages.items():
-        label = Text(name, style="bold" if name == choice.best else "")
-        gap = choice.behind.get(name)
+        share, gap = choice.missing[name], choice.behind.get(name)
+        doubt = f" ({percent(share)}% missing)" if share > MAX_MISSING else ""
+        label = Text(name + doubt, style="bold" if name == choice.best else "")
         table.add_row(label, *_cells(one)[:2], *(_cells(gap)[:2] if gap else ()))
-    said = [f"Best: {choice.best}"]
-    near = [name for name, gap in choice.behind.items() if gap.interval is None or gap.interval.low <= 0]
-    said += [f"Cannot be distinguished from it: {', '.join(near)}"] if near else []
-    said.append("The best of several is partly the luckiest: measure it again before you report its figure.")
-    console.print(table, Text("\n".join(said)), sep="\n")
+    console.print(table, Text("\n".join(_said(choice))), sep="\n")
     console.print(Text(choice.averages[choice.best].warning, style="yellow"))
+
+
+def _said(choice: Choice) -> list[str]:
+    excluded = [name for name, share in choice.missing.items() if share > MAX_MISSING]
+    gaps = {name: gap.interval for name, gap in choice.behind.items()}
+    worse = [name for name, gap in gaps.items() if gap is not None and gap.high < 0]
+    near = [name for name, gap in gaps.items() if gap is None or gap.low <= 0]
+    lines = {
+        "Cannot be distinguished from it": [name for name in near if name not in {*worse, *excluded}],
+        f"Not chosen, since more than {MAX_MISSING:.0%} is missing": excluded,
+        "On the items that both have it is worse than": worse,
+    }
+    said = [f"Best: {choice.best}"]
+    said += [f"{line}: {', '.join(names)}" for line, names in lines.items() if names]
+    said.append("The best of several is partly the luckiest: measure it again before you report its figure.")
+    return said
 
 
 def percent(value: float | None, sign: str = "") -> str:

@@ -11,7 +11,8 @@ from pydantic import Field, JsonValue, ValidationError
 
 from pipeline.evaluate.benchmark import BenchmarkCard, PromptStyle
 from pipeline.evaluate.majority import Judgement
-from pipeline.evaluate.plan import ITEMS_FILE, RESULTS_FILE, PlannedBenchmark
+from pipeline.evaluate.plan import GENERATING, ITEMS_FILE, RESULTS_FILE, PlannedBenchmark, Stage
+from pipeline.settings.tree import flatten
 from pipeline.statistics import OVERALL, Estimate, ItemScores, MacroAverage, by_slice, macro_average
 from reward.offline.files import file_sha256, replace_file
 from reward.offline.rows import read_records
@@ -54,6 +55,16 @@ class Counts(Record):
         counts = ((field.description, getattr(self, name)) for name, field in Counts.model_fields.items())
         return [f"{description}: {n:,}" for description, n in counts if description and n]
 
+    @property
+    def num_asked(self) -> int:
+        """Answers that were asked for, those in no figure among them."""
+        return self.num_generations + self.num_lost
+
+    @property
+    def num_lost(self) -> int:
+        """Answers in no figure."""
+        return self.num_failed + self.num_too_long + self.num_unfinished
+
 
 class BenchmarkFigures(Record):
     card: BenchmarkCard
@@ -70,6 +81,18 @@ class BenchmarkFigures(Record):
     def primary(self) -> Estimate | None:
         """The figure that is in tables and averages."""
         return self.estimates[OVERALL].get(self.card.primary)
+
+    @property
+    def missing(self) -> dict[str, float]:
+        """Shares of the answers, and of their judgements and audits, that are in no figure."""
+        counts, unjudged = self.counts, self.estimates[OVERALL].get("unjudged")  # by models and by rules
+        answered = max(counts.num_generations, 1)
+        by_count = (counts.num_unread + counts.num_unjudged) / answered
+        return {
+            "answers": counts.num_lost / max(counts.num_asked, 1),
+            "judgements": by_count if unjudged is None else unjudged.value or 0.0,
+            "audits": counts.num_unaudited / answered,
+        }
 
 
 class Manifest(Record):
@@ -128,6 +151,40 @@ def write_results(
     )
     replace_file(job.results_path, manifest.model_dump_json(indent=2) + "\n")
     return manifest
+
+
+def refuse_other(planned: Sequence[PlannedBenchmark]) -> None:
+    """Raises `ValueError` where the folder has the figures of another evaluation, which would be replaced.
+
+    Another limit or release is the same evaluation, and figures that cannot be read are nobody's.
+    """
+    path = planned[0].job.results_path
+    try:
+        before = read_manifest(path.parent)
+    except (FileNotFoundError, ValueError):
+        return
+    if differs := next(_differences(planned, before), None):
+        fix = "use another --out, or remove that file: the logs stay, and its own command writes it again"
+        raise ValueError(f"--out: {path} is of another evaluation: {differs}; {fix}")
+
+
+def _differences(planned: Sequence[PlannedBenchmark], before: Manifest) -> Iterator[str]:
+    job, here = planned[0].job, {one.name: one for one in planned}
+    for name, one in before.benchmarks.items():
+        if name not in here:
+            yield f"it has {name}, which is not asked now"
+        elif here[name].style != one.style:
+            yield f"{name} is asked {one.style} there and {here[name].style} here"
+        elif here[name].sha256(here[name].items[: one.counts.num_items]) != one.items_sha256:
+            yield f"{name} has other rows or prompts there"
+    settings = job.settings(is_judged=any(one.is_judged for one in before.benchmarks.values()))
+    names = {"model", *GENERATING} if job.only is Stage.GENERATE else settings.keys() - {"limit", "version"}
+    if job.weights_sha256 is not None:  # their folder may have been moved
+        names -= {"model"}
+    now, then = (flatten({name: one.get(name) for name in names}) for one in (settings, before.settings))
+    for key in sorted(now.keys() | then.keys()):
+        if now.get(key) != then.get(key):
+            yield f"{key} is {then.get(key)!s:.60} there and {now.get(key)!s:.60} here"
 
 
 def _write_items(one: PlannedBenchmark, items: Sequence[ItemResult], counts: Counts) -> BenchmarkFigures:

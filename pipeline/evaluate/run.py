@@ -35,7 +35,14 @@ from inspect_ai.scorer import Score
 from pipeline.evaluate.benchmark import Item
 from pipeline.evaluate.compare import Conditions, require_alike
 from pipeline.evaluate.plan import AuditKind, EvaluationJob, PlannedBenchmark, Stage, make_plan
-from pipeline.evaluate.results import Counts, ItemResult, JudgedGeneration, Manifest, write_results
+from pipeline.evaluate.results import (
+    Counts,
+    ItemResult,
+    JudgedGeneration,
+    Manifest,
+    refuse_other,
+    write_results,
+)
 from pipeline.evaluate.tasks import audits, benchmark_task
 from pipeline.evaluate.tasks.samples import NO_RESPONSE, UNFINISHED, answered, answers, asked_of
 from pipeline.evaluate.tasks.scorers import (
@@ -50,6 +57,7 @@ from pipeline.evaluate.tasks.scorers import (
     verdict,
 )
 from pipeline.evaluate.tasks.served import ROLE, ServedModel, require_answer, served_model
+from reward.config import OpenAISamplerConfig
 from reward.offline.files import only_writer
 from reward.offline.resume import FINAL_REASONS
 from reward.provenance import json_sha256
@@ -79,11 +87,13 @@ def run_evaluation(
 
     Raises:
         FileNotFoundError: a benchmark's files are not there.
-        ValueError: a row or a setting cannot be used, or a server does not answer. What was done is kept.
+        ValueError: a row or a setting cannot be used, the folder has the figures of another evaluation, or a
+            server does not answer. What was done is kept.
     """
     planned = make_plan(job)
     if compared is not None:
         require_alike(Conditions.planned(planned), Conditions.measured(compared), "--compare")
+    refuse_other(planned)
     is_asked = job.audit is AuditKind.MODEL or any(one.is_judged for one in planned)
     if job.judge is not None and is_asked and job.only is None and not job.results_path.exists():
         asyncio.run(require_answer(job.judge, "judge"))  # the model may take hours
@@ -109,6 +119,8 @@ class _Sets:
         """Has the model answer; returns the tokens."""
         job, asked = self.job, [one for one in self.planned if not one.benchmark.is_given]
         self._demand_no_smaller_limit(Stage.GENERATE)
+        if isinstance(job.model, OpenAISamplerConfig) and self._lacks_answers(asked):
+            asyncio.run(require_answer(job.model, "model"))
         solver = answers(seed=job.generation.seed)
         tasks = [self._task(one, Stage.GENERATE, solver=solver) for one in asked]
         model = served_model(job.model, "model", self._on_answer("generating", asked))
@@ -146,6 +158,16 @@ class _Sets:
             if limit is not None and limit < num and not is_whole:
                 begun = f"{num} items of {name} are begun in {self.job.out}"
                 raise ValueError(f"--limit {limit}: {begun}; finish them without it, or use another --out")
+
+    def _lacks_answers(self, asked: Sequence[PlannedBenchmark]) -> bool:
+        """Whether the model is to be asked for anything."""
+        logs = _newest_logs(self.planned, Stage.GENERATE)
+        made = {name: {one.id for one in log.samples or ()} for name, log in logs.items()}
+        is_whole = {name: log.status == "success" for name, log in logs.items()}
+        return any(
+            not is_whole.get(one.name) or not {item.id for item in one.asked} <= made[one.name]
+            for one in asked
+        )
 
     def _task(self, one: PlannedBenchmark, stage: Stage, **options: Any) -> Task:
         return benchmark_task(
@@ -255,15 +277,19 @@ def _result(item: Item, samples: Sequence[EvalSample], scores: dict[str, float |
 def _counts(items: Sequence[ItemResult], samples: Sequence[EvalSample]) -> Counts:
     judged = Counter(_score(sample, "verdict").reason for sample in samples)
     audited = Counter(_score(sample, "numbers").reason for sample in samples)
-    failed = [FAILURE in (_score(sample, "verdict").metadata or {}) for sample in samples]
+    lost = Counter[str | None]()  # answers by why there is none: an epoch that failed has those to no prompt
+    for sample in samples:
+        verdict = _score(sample, "verdict")
+        if FAILURE in (verdict.metadata or {}):
+            lost[verdict.reason] += len(asked_of(sample).prompts)
     choices = [choice for sample in samples for choice in sample.output.choices]
     return Counts(
         num_items=len(items),
         num_generations=sum(len(item.generations) for item in items),
         num_truncated=sum(choice.stop_reason == "max_tokens" for choice in choices),
-        num_too_long=judged[_TOO_LONG],
-        num_unfinished=judged[UNFINISHED],
-        num_failed=sum(failed) - judged[_TOO_LONG] - judged[UNFINISHED],
+        num_too_long=lost[_TOO_LONG],
+        num_unfinished=lost[UNFINISHED],
+        num_failed=lost.total() - lost[_TOO_LONG] - lost[UNFINISHED],
         num_unread=judged[GRADER_FAILED] + judged[UNREADABLE],
         num_unjudged=judged[GRADER_ERROR],
         num_unaudited=audited[NOT_AUDITED],

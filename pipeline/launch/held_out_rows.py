@@ -1,7 +1,7 @@
 """The held-out rows of a run: made when it starts, and held against the rows that it trains on."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pipeline.data.duplicates import digest, words_of
@@ -11,6 +11,7 @@ from pipeline.data.rows import parse_row
 from pipeline.rows import write_queries
 from pipeline.settings.recipe import Recipe
 from pipeline.training.held_out import HELD_OUT_FOLDER, write_answers
+from pipeline.worlds.world import NUM_MEASURED, WorldRow
 from reward.types import RagQuery
 
 _SEED = 25  # of the tiny world's draw: another one than measurements before and after a training have
@@ -59,8 +60,20 @@ def _rows_of(recipe: Recipe) -> tuple[list[RagQuery], dict[str, tuple[str, ...]]
         return [one.query for one in sample_worlds(num, _SEED, "held_out", recipe.data.world)], {}
     from pipeline.worlds.wiki.world import WikiWorld
 
-    # From the end: measurements before and after a training begin at the first one.
-    return [row.query for row in WikiWorld(recipe.data.wiki).rows("held_out")[-num:]], {}
+    left = apart(WikiWorld(recipe.data.wiki).rows("held_out"), num_measured=NUM_MEASURED)
+    if not left:
+        problem = f"the {NUM_MEASURED} that measurements take ask for the subjects of all held-out rows"
+        raise ValueError(f"held_out: {problem}; give held_out.path, or a larger data.wiki.held_out_file")
+    return [row.query for row in left[-num:]], {}
+
+
+def apart(rows: Sequence[WorldRow], *, num_measured: int) -> list[WorldRow]:
+    """The rows about other subjects than the first ones, which measurements before and after take.
+
+    A model that was chosen on the facts of a measurement would be selected on it.
+    """
+    measured = {one.subject for row in rows[:num_measured] for one in row.asked}
+    return [row for row in rows if not any(one.subject in measured for one in row.asked)]
 
 
 def _keys(query: RagQuery) -> set[Key]:

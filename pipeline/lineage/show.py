@@ -90,7 +90,9 @@ def write_recipe(lineage: Lineage, folder: Path) -> Path:
     return path
 
 
-def commands(lineage: Lineage, folder: Path, *, store: str | None = None) -> list[str]:
+def commands(
+    lineage: Lineage, folder: Path, *, store: str | None = None, parent: str | None = None
+) -> list[str]:
     """Lines for a shell; what cannot be made sure of is a comment before the line that it concerns.
 
     A lineage is another's text: what it says is quoted, and a comment is one line.
@@ -98,7 +100,9 @@ def commands(lineage: Lineage, folder: Path, *, store: str | None = None) -> lis
     Args:
         lineage: Of the model.
         folder: Where the recipe was written, and where data and the run go.
-        store: Where the rows are; None: in the store that is set then.
+        store: Where rows and parent are; None: in the store that is set then.
+        parent: Digest of the weights that it starts from, where they are in the store; else the recipe's
+            model is taken.
     """
     lines = _code(lineage.surroundings[-1] if lineage.surroundings else None)
     if len(lineage.surroundings) > 1:
@@ -109,6 +113,9 @@ def commands(lineage: Lineage, folder: Path, *, store: str | None = None) -> lis
         train += ["--set", f"data.path={folder / 'data'}"]
     if lineage.parent.weights_sha256 is not None:
         lines.append(f"# it starts from {lineage.parent.name}: {lineage.parent.weights_sha256}")
+    if parent is not None:
+        lines.append(_get(parent, folder / "parent", store))
+        train += ["--set", f"model={folder / 'parent'}"]
     lines.append(shlex.join(train))
     for place, one in enumerate(lineage.evaluations, start=1):
         lines += _evaluation_lines(one, folder, place)
@@ -131,11 +138,15 @@ def _code(around: Surroundings | None) -> list[str]:
     return [*lines, "make .venv/ready"]
 
 
+def _get(digest: str, folder: Path, store: str | None) -> str:
+    at = ["--store", store] if store else []
+    return shlex.join(["march", "artifacts", "get", digest, str(folder), *at])
+
+
 def _data_lines(lineage: Lineage, folder: Path, store: str | None) -> list[str]:
     assert lineage.data is not None
     if lineage.data.artifact:
-        get = ["march", "artifacts", "get", lineage.data.artifact, str(folder / "data")]
-        return [shlex.join([*get, *(["--store", store] if store else [])])]
+        return [_get(lineage.data.artifact, folder / "data", store)]
     inputs = ", ".join(f"{name} ({digest[:12]})" for name, digest in lineage.data.inputs.items())
     return [
         f"# prepare the rows again from {inputs or lineage.data.source}; train.jsonl must have the digest "
@@ -162,6 +173,6 @@ def _measured_by(settings: Mapping[str, JsonValue]) -> list[str]:
         words += [option, str(flat[key])] if flat.get(key) else []
     for name, value in flat.items():
         key = name.removeprefix("judge.")
-        if key.startswith(("generation.", "judging.")) and value is not None:
-            words += ["--set", f"{key}={value}"]
+        if key.startswith(("generation.", "judging.")):
+            words += ["--set", f"{key}={'null' if value is None else value}"]
     return words

@@ -17,6 +17,7 @@ from pipeline.models.known import KNOWN, KnownModel, Wheel
 from pipeline.models.sources import Say
 from reward.offline.files import file_sha256
 
+_HUB_NAME = re.compile(r"\w[\w.-]*/[\w.-]+")  # no ./NAME and no ~/NAME
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _OF_GGUF = "GGUF to safetensors in 32 bits, by transformers"
 
@@ -152,7 +153,7 @@ def _from_anywhere(known: KnownModel, request: Request, folder: Path, say: Say) 
 
 
 def _from_hub(name: str, revision: str | None, folder: Path, say: Say) -> _Brought:
-    if name.count("/") != 1:
+    if not _HUB_NAME.fullmatch(name):
         raise ValueError(
             f"{name}: no such file or folder, and no known model ({', '.join(KNOWN)}) or name of the hub "
             "(OWNER/NAME)"

@@ -35,8 +35,8 @@ from pipeline.record.tracking import (
     STEPS_FILE,
     TIMESTAMP,
     reached,
-    read_rows,
     read_sent,
+    rows_since,
     write_sent,
 )
 from pipeline.redaction import one_line
@@ -152,8 +152,7 @@ def _version(folder: Path) -> list[tuple[int, int]]:
 
 def _unsent_rows(folder: Path) -> list[dict[str, Any]]:
     """Steps that MLflow lacks. Earlier versions sent a step before they went on, and wrote no time."""
-    sent = read_sent(folder).step
-    return [row for row in read_rows(folder) if row.get(TIMESTAMP, 0) > sent]
+    return rows_since(folder, read_sent(folder).step)
 
 
 def _unsent_status(folder: Path) -> Status | None:

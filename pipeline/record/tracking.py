@@ -8,9 +8,11 @@ delete them); the last value of a step is the one that counts.
 
 import json
 import os
+import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -30,6 +32,7 @@ TIMESTAMP = "timestamp"  # of a line of `steps.jsonl`, in milliseconds; no figur
 LINEAGE_RUN_TAG, LINEAGE_PAGE = "march.lineage_uri", "lineage.html"
 KEPT = "rollouts/kept"  # how many answers of a step are on disk
 _VARIABLE = "MLFLOW_TRACKING_URI"
+_BLOCK = 1 << 16  # bytes that are read at once, from the end of a file
 _MOST_SAID = 300  # letters of an error of MLflow
 _MOUNTS = Path("/proc/self/mounts")
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "beegfs", "afs", "fuse.glusterfs", "fuse.sshfs")
@@ -62,6 +65,40 @@ def read_rows(run_dir: Path) -> list[dict[str, Any]]:
     path = run_dir / STEPS_FILE
     lines = path.read_text().splitlines(keepends=True) if path.exists() else []
     return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def rows_since(run_dir: Path, timestamp: int) -> list[dict[str, Any]]:
+    """Returns the lines of the steps written after a time, in order.
+
+    For who asks again and again: it reads the file from its end, and no more of it than it returns.
+    """
+    newest = takewhile(lambda row: row.get(TIMESTAMP, 0) > timestamp, _newest_rows(run_dir / STEPS_FILE))
+    return list(newest)[::-1]
+
+
+def last_row(run_dir: Path) -> dict[str, Any] | None:
+    """Returns the line of the last finished step; None before the first one."""
+    return next(_newest_rows(run_dir / STEPS_FILE), None)
+
+
+def _newest_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yields the whole lines of a file, the last one first."""
+    if path.exists():
+        pieces = _pieces_from_end(path)
+        next(pieces)  # behind the end of the last line: nothing, or a torn one
+        yield from map(json.loads, pieces)
+
+
+def _pieces_from_end(path: Path) -> Iterator[bytes]:
+    """Yields what the ends of lines part, the last piece first."""
+    with path.open("rb") as file:
+        place, piece = file.seek(0, os.SEEK_END), b""
+        while place:
+            size = min(place, _BLOCK)
+            place = file.seek(place - size)
+            piece, *whole = (file.read(size) + piece).split(b"\n")
+            yield from reversed(whole)
+        yield piece
 
 
 def read_steps(run_dir: Path) -> list[dict[str, float]]:
@@ -101,22 +138,60 @@ def reached(tracking_uri: str, what: str, *, fix: str) -> Iterator[Any]:
     """MLflow's client; a ValueError of one line where it cannot be reached, or refuses."""
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import DBAPIError
 
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     try:
-        yield MlflowClient(tracking_uri)
-    except MlflowException as error:
+        with usable_database(tracking_uri):
+            yield MlflowClient(tracking_uri)
+    except (MlflowException, DBAPIError) as error:
         raise ValueError(f"{tracking_uri}: {what}: {mlflows_problem(error)}; {fix}") from error
+
+
+@contextmanager
+def usable_database(uri: str) -> Iterator[None]:
+    """For MLflow's client: an SQLite file that cannot be made, or is damaged, is named at once.
+
+    MLflow would try for minutes to make it, and shows a damaged one as a traceback.
+
+    Raises:
+        OSError: it cannot be made.
+        ValueError: it is damaged.
+    """
+    file = sqlite_file(uri)
+    if file is not None and not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()  # for SQLite an empty database
+    try:
+        yield
+    except Exception as error:
+        # Of its own class are errors of the file itself; a locked one, or a full disk, has a subclass.
+        if file is not None and any(type(one) is sqlite3.DatabaseError for one in _causes(error)):
+            raise ValueError(
+                f"{file}: is damaged, or no database; restore it from a backup, or move it away"
+            ) from error
+        raise
+
+
+def sqlite_file(uri: str) -> Path | None:
+    """The file of an SQLite address; None for a server and for a database in memory."""
+    scheme, _, name = uri.partition(":///")
+    file = name.partition("?")[0]
+    is_file = scheme.startswith("sqlite") and file and not file.startswith((":memory:", "file:"))
+    return Path(file) if is_file else None
 
 
 def mlflows_problem(error: BaseException) -> str:
     """What MLflow says, or why it could not ask: a whole address of a request hides that."""
-    cause = error.__cause__ or error.__context__
-    while cause is not None:
+    for cause in _causes(error):
         if isinstance(cause, OSError) and cause.strerror:
             return f"cannot be reached: {cause.strerror}"
-        cause = cause.__cause__ or cause.__context__
     return shorten(str(error), _MOST_SAID, placeholder=" ...")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    while (cause := error.__cause__ or error.__context__) is not None:
+        yield (error := cause)
 
 
 def tracking_address(given: str | None, folder: Path) -> str:
@@ -160,11 +235,9 @@ def start_mlflow_run(
 
 def refuse_shared_sqlite(tracking_uri: str) -> None:
     """Raises ValueError for an SQLite file on a network: its locks do not keep two writers apart."""
-    scheme, separator, name = tracking_uri.partition(":///")
-    if not separator or not scheme.startswith("sqlite"):
+    if (file := sqlite_file(tracking_uri)) is None:
         return
-    path, found = Path(name).resolve(), Path("/")
-    kind = ""
+    path, found, kind = file.resolve(), Path("/"), ""
     for line in _MOUNTS.read_text().splitlines() if _MOUNTS.exists() else ():
         _, mounted, fs_type, *_ = line.split(" ")
         place = Path(mounted.replace(r"\040", " "))
@@ -192,11 +265,11 @@ def link_lineage(tracking_uri: str, run_id: str, *, address: str, page: str) -> 
         client.log_text(run_id, page, LINEAGE_PAGE)
 
 
-def registry_address(uri: str | None) -> str:
+def registry_address(uri: str | None, *, creates: bool = False) -> str:
     """The address of a registry; None: of the file that a retraining without one keeps here.
 
     Raises:
-        ValueError: there is no such file, or the address holds a password.
+        ValueError: there is no such file, and this command makes none; or the address holds a password.
     """
     if uri is None:
         if not LOCAL.is_file():
@@ -206,4 +279,12 @@ def registry_address(uri: str | None) -> str:
             )
         uri = f"sqlite:///{LOCAL.absolute()}"
     refuse_password("--mlflow", uri)
+    file = sqlite_file(uri)
+    if file is not None and not creates and not file.is_file():
+        raise ValueError(f"{option_of(uri)} {uri}: there is no such file; fix the address")
     return uri
+
+
+def option_of(uri: str) -> str:
+    """What a command's address of MLflow came from."""
+    return _VARIABLE if os.environ.get(_VARIABLE) == uri else "--mlflow"

@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from pipeline.redaction import redact
 from reward.assignments import read_settings
-from reward.problems import SAID_WHOLE
+from reward.problems import SAID_WHOLE, shown
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 PRESETS = Path(__file__).resolve().parent / "presets"
@@ -116,7 +116,7 @@ def explain(path: Path, overrides: Sequence[str], problem: ErrorDetails) -> str:
         is_set = isinstance(given, dict) and any(re.search(rf"\b{re.escape(one)}\b", text) for one in read)
         where = ": ".join(filter(None, ["--set" if is_set else path.name, key]))
     if problem["type"] == "tuple_type":
-        return f"{where}: {given!r:.80} is no list; write [{given!s:.80}]"
-    shown = redact(given) if isinstance(given, str) else given
+        return f"{where}: {shown(given)} is no list; write [{given!s:.80}]"
+    found = redact(given) if isinstance(given, str) else given
     is_whole = isinstance(given, dict) or problem["type"] in SAID_WHOLE
-    return f"{where}: {text}" + ("" if is_whole else f" (got {shown!r:.80})")
+    return f"{where}: {text}" + ("" if is_whole else f" (got {shown(found)})")

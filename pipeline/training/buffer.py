@@ -13,7 +13,7 @@ import torch
 from openrlhf.trainer.ppo_utils import NaiveReplayBuffer
 from torch import distributed
 
-from pipeline.training.micro_batches import by_tokens, filler, spread
+from pipeline.training.micro_batches import by_tokens, filler, num_actions, spread
 from pipeline.training.trainer_settings import Batching
 
 
@@ -21,7 +21,7 @@ class TokenBuffer(NaiveReplayBuffer):  # type: ignore[misc]  # OpenRLHF is untyp
     """`NaiveReplayBuffer` whose dynamic batches are by tokens (`pipeline.training.micro_batches`)."""
 
     max_tokens: int
-    tokens_a_rank: float  # trained ones of the step, on average
+    tokens_a_rank: float  # trained ones of the step, copies counted, on average
 
     def setup_dynamic_batch(self, strategy: Any) -> None:
         """Makes the micro-batches of the rows that were handed over, as many on each rank."""
@@ -29,7 +29,7 @@ class TokenBuffer(NaiveReplayBuffer):  # type: ignore[misc]  # OpenRLHF is untyp
         lengths = [len(item.sequences) for item in self.items]
         packed = by_tokens(lengths, range(len(lengths)), max_tokens=self.max_tokens)
         num_batches = torch.tensor(len(packed))
-        num_tokens = torch.tensor(float(sum(int(item.action_mask.sum()) for item in self.items)))
+        num_tokens = num_actions(self.items)
         device = torch.cuda.current_device()
         num_batches, num_tokens = num_batches.to(device), num_tokens.to(device)
         distributed.all_reduce(num_batches, op=distributed.ReduceOp.MAX, group=group)
@@ -48,15 +48,6 @@ class TokenBuffer(NaiveReplayBuffer):  # type: ignore[misc]  # OpenRLHF is untyp
     def _filler(self) -> int:
         self.items.append(filler(min(self.items, key=lambda item: len(item.sequences))))
         return len(self.items) - 1
-
-
-def end_step_with(buffer: TokenBuffer, step: int, engine: Any) -> None:
-    """Tells DeepSpeed before a micro-batch whether it is the step's last.
-
-    OpenRLHF tells it that a step has one micro-batch, and DeepSpeed 0.19.6 would then forget the gradients of
-    all but the last.
-    """
-    engine.set_gradient_accumulation_boundary(bool(buffer.dynamic_optimizer_step[step]))
 
 
 def take_any_batches(strategy: Any) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 from openrlhf.trainer.ray.ppo_critic import CriticModelActor as _RayCriticModelActor
 from openrlhf.trainer.ray.ppo_critic import CriticPPOTrainer
 
-from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
+from pipeline.training.buffer import batch_by_tokens, take_any_batches
 from pipeline.training.rendezvous import HoldsItsPort, threads_for
 from pipeline.training.trainer_settings import TrainerSettings
+from pipeline.training.updates import Updates
 
 PlainCriticModelActor: Any = _RayCriticModelActor.__ray_metadata__.modified_class  # before @ray.remote
 
@@ -16,17 +17,19 @@ PlainCriticModelActor: Any = _RayCriticModelActor.__ray_metadata__.modified_clas
 class MarchCriticTrainer(CriticPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
     """`CriticPPOTrainer` whose figures do not depend on the number of micro-batches."""
 
+    def ppo_train(self) -> dict[str, float]:
+        """As OpenRLHF's, with the learning rate and the gradient's norm of each update."""
+        self.updates = Updates(self.critic, self.critic_scheduler)
+        return self.updates.figures(super().ppo_train(), "critic")
+
     def training_step(
         self, experience: Any, step: int, loss_batch_info: dict[str, Any] | None = None
     ) -> dict[str, float]:
-        """As OpenRLHF's, which logs the mean of micro-batches: of losses that add up to the step's, of the
-        gradient's norm, which only the last one has, and of values, which a filler has none of."""
-        buffer = self.replay_buffer
-        end_step_with(buffer, step, self.critic)
-        status: dict[str, float] = super().training_step(experience, step, loss_batch_info)
-        num = len(buffer)
-        status["critic_loss"] *= num
-        status["critic_grad_norm"] *= num * buffer.dynamic_optimizer_step[step]
+        """As OpenRLHF's, which logs the mean of micro-batches: of losses that add up to the step's, and of
+        values, which a filler has none of."""
+        with self.updates.micro_batch(self.replay_buffer, step):
+            status: dict[str, float] = super().training_step(experience, step, loss_batch_info)
+        status["critic_loss"] *= len(self.replay_buffer)
         if math.isnan(status["values"]) and not experience.action_mask.any():
             status["values"] = 0.0
         return status

@@ -22,7 +22,6 @@ Four rules keep this sound:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -41,13 +40,13 @@ from pipeline.training.advantages import against_group, spared, stacked, unstack
 from pipeline.training.answer_rows import role_row, solver_row, turn_row
 from pipeline.training.credit import token_credit
 from pipeline.training.micro_batches import (
+    alone,
     batch_of,
     content,
     fill_in,
     filler,
     is_trained,
     merged,
-    num_actions,
     num_tokens,
     rows_of,
     scoring_batches,
@@ -145,7 +144,11 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         for role, role_batches in batches.items():
             self.compute_advantages_and_returns(role_batches, role)
         self.metrics = rollout_metrics(
-            self.records, batches, group_size=self.args.rollout.n_samples_per_prompt
+            self.records,
+            batches,
+            group_size=self.args.rollout.n_samples_per_prompt,
+            has_reference=self.initial_model_group is not None,
+            refuses_saying_less=self.ppo.refuse_saying_less,
         )
         self.answers = [
             TrainedAnswer(sample.labels[0], record, turns)
@@ -174,16 +177,10 @@ class MarchExperienceMaker(RemoteExperienceMaker):  # type: ignore[misc]  # Open
         return samples_list
 
     def to_train(self, experiences: list[Experience]) -> list[Experience]:
-        """Returns the rows that are trained, in a part for each rank; without a critic equal ones once.
-
-        OpenRLHF's loss is the sum of the tokens' terms over their number, which falls with each row that
-        stands for others; the advantages fall with it.
-        """
-        rows = [row for batch in experiences for row in rows_of(batch)]
+        """Returns the rows that are trained, in a part for each rank; without a critic equal ones once."""
+        rows = [alone(row) for batch in experiences for row in rows_of(batch)]
         trained = [row for row in rows if is_trained(row)]
         kept = trained if self.critic_model_group is not None else merged(trained)
-        share = num_actions(kept) / max(num_actions(trained), 1)
-        kept = [replace(row, advantages=row.advantages * share) for row in kept]
         places = shared([num_tokens(row) for row in kept], self.batching.num_shares)
         return [self._batch_of([kept[place] for place in of_rank], rows) for of_rank in places]
 

@@ -3,18 +3,20 @@ when it is enough.
 
 An answer counts by two things: what its audit says, and whether it is right, where that is known (a world's
 truth, or the row's own answers). A policy that says nothing is never wrong and never right, so neither alone
-chooses a policy. `held_out/score` is the share of the scored answers that are right and not refuted; where
-nobody knows what is right, of those that are supported.
+chooses a policy. `held_out/score` is the share of all answers that are right and not refuted; where nobody
+knows what is right, that are supported.
 
 | audit | right | not right | not known |
 |---|---|---|---|
 | SUPPORTED | 1 | 0 | 1 |
 | NO_CLAIMS | 1 | 0 | 0 |
 | REFUTED | 0 | 0 | 0 |
-| UNSCORED | not counted | not counted | not counted |
+| UNSCORED | 0 | 0 | 0 |
 
-`held_out/unscored_rate` is of all answers. Above `guards.max_unscored_rate` a look has no score, and says
-nothing of better or worse. The audit is the run's own, by the policy of now; the truth does not learn along.
+An audit fails by the policy's own output, too, so a policy that breaks its audits is no better for it. The
+other rates are of the scored answers, `held_out/unscored_rate` of all. Above `guards.max_unscored_rate` a
+look has no score, and says nothing of better or worse. The audit is the run's own, by the policy of now; the
+truth does not learn along.
 """
 
 from collections import Counter
@@ -129,7 +131,7 @@ def held_out_metrics(
     if known:
         metrics["held_out/right_rate"] = sum(known) / len(known)
     if unscored_rate <= max_unscored_rate:
-        metrics[SCORE] = sum(_counts(outcome, right) for outcome, right in scored) / len(scored)
+        metrics[SCORE] = sum(_counts(outcome, right) for outcome, right in scored) / len(pairs)
     return metrics
 
 

@@ -17,6 +17,7 @@ from openrlhf.trainer.ppo_utils.experience import Experience
 
 _SCORED = ("action_log_probs", "base_action_log_probs", "values", "kl")  # (B, A)
 _SCORED_MEANS = ("kl", "logprobs_diff")  # (B,) over a row's actions
+_COPIES = "copies"  # in `info`, which goes with a row to the loss: how many equal rows it is
 
 
 def rows_of(batch: Experience) -> list[Experience]:
@@ -34,8 +35,11 @@ def num_tokens(row: Experience) -> int:
     return int(row.sequences.shape[-1])
 
 
-def num_actions(rows: Sequence[Experience]) -> int:
-    return sum(int(row.action_mask.sum()) for row in rows)
+def num_actions(batches: Iterable[Experience]) -> torch.Tensor:
+    """() trained tokens of micro-batches, or of a buffer's rows, with those that their rows stand for."""
+    return sum(
+        ((batch.action_mask.sum(dim=-1) * copies_of(batch)).sum() for batch in batches), torch.zeros(())
+    )
 
 
 def is_trained(row: Experience) -> bool:
@@ -53,20 +57,29 @@ def content(row: Experience, *names: str) -> bytes:
     return b"|".join(b"" if tensor is None else tensor.numpy().tobytes() for tensor in tensors)
 
 
+def alone(row: Experience) -> Experience:
+    """Returns a row that is one copy."""
+    return replace(row, info=row.info | {_COPIES: torch.ones(1)})
+
+
+def copies_of(batch: Experience) -> torch.Tensor:
+    """(B,) how many equal rows each row is."""
+    copies = batch.info[_COPIES]
+    return torch.stack(copies) if isinstance(copies, list) else copies  # a list from OpenRLHF's buffer
+
+
 def merged(rows: Sequence[Experience]) -> list[Experience]:
-    """Returns equal rows as one, with the sum of their advantages.
+    """Returns equal rows as one, with the mean of their advantages and their number as its weight.
 
     PPO's clipped term is linear in its advantage as long as the sign stays: for A and B of one sign,
     `min(r A, c A) + min(r B, c B) = min(r (A + B), c (A + B))`. Rows whose advantages differ in sign are not
     equal.
     """
-    kept: dict[bytes, Experience] = {}
+    equal: dict[bytes, list[Experience]] = {}
     for row in rows:
         signed = replace(row, advantages=row.advantages.sign())
-        name = content(signed, "rollout_log_probs", "advantages")
-        first = kept.get(name)
-        kept[name] = replace(first, advantages=first.advantages + row.advantages) if first else row
-    return list(kept.values())
+        equal.setdefault(content(signed, "rollout_log_probs", "advantages"), []).append(row)
+    return [_one_of(same) for same in equal.values()]
 
 
 def fill_in(batches: Sequence[Experience], *, from_batches: Sequence[Experience]) -> None:
@@ -121,6 +134,13 @@ def scoring_batches(lengths: Sequence[int], *, num_shares: int, max_tokens: int)
     dealt = [by_tokens(lengths, share, max_tokens=max_tokens) for share in shared(lengths, num_shares)]
     most = max(1, *(len(packed) for packed in dealt))
     return [places for packed in dealt for places in spread(packed, most)]
+
+
+def _one_of(equal: Sequence[Experience]) -> Experience:
+    first = equal[0]
+    advantages = torch.stack([row.advantages for row in equal]).mean(dim=0)
+    copies = torch.stack([row.info[_COPIES] for row in equal]).sum(dim=0)  # (1,)
+    return replace(first, advantages=advantages, info=first.info | {_COPIES: copies})
 
 
 def _row(batch: Experience, place: int, length: int) -> Experience:

@@ -11,15 +11,18 @@ the policy without its adapters is the reference.
 from typing import Any
 
 import torch
+from openrlhf.models import PolicyLoss
 from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 from openrlhf.trainer.ray.ppo_actor import PolicyModelActor as _RayPolicyModelActor
 from openrlhf.utils.distributed_util import torch_dist_barrier_and_cuda_sync
 
-from pipeline.training.buffer import batch_by_tokens, end_step_with, take_any_batches
+from pipeline.training.buffer import batch_by_tokens, take_any_batches
 from pipeline.training.lora import merged_actor, save_merged
+from pipeline.training.micro_batches import copies_of, num_actions
 from pipeline.training.rendezvous import HoldsItsPort, threads_for
 from pipeline.training.response_logits import with_response_logits
 from pipeline.training.trainer_settings import TrainerSettings
+from pipeline.training.updates import LossOfCopies, Updates
 
 _NO_TOKENS = 1e-9  # stands for zero tokens as a divisor; every sum that it divides is zero too
 
@@ -27,19 +30,25 @@ PlainPolicyModelActor: Any = _RayPolicyModelActor.__ray_metadata__.modified_clas
 
 
 class MarchActorTrainer(ActorPPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
-    """`ActorPPOTrainer` whose figures of a micro-batch without action tokens weigh nothing."""
+    """`ActorPPOTrainer` whose figures are over all trained rows, equal ones too, and over no filler."""
 
     actor: Any
+
+    def ppo_train(self, kl_ctl: float) -> dict[str, Any]:
+        """As OpenRLHF's, with the learning rate and the gradient's norm of each update."""
+        self.updates = Updates(self.actor.model, self.actor_scheduler)
+        return self.updates.figures(super().ppo_train(kl_ctl), "actor")
 
     def training_step(
         self, experience: Any, kl_ctl: float, step: int, loss_batch_info: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         """As OpenRLHF's; means over no tokens are 0 and not NaN."""
-        end_step_with(self.replay_buffer, step, self.actor.model)
-        status = super().training_step(experience, kl_ctl, step, loss_batch_info)
+        self.actor_loss_fn.copies = copies_of(experience)
+        with self.updates.micro_batch(self.replay_buffer, step):
+            status = super().training_step(experience, kl_ctl, step, loss_batch_info)
+        status["num_action_tokens"] = tokens = float(num_actions([experience]))
         # Of losses that add up to the step's, OpenRLHF logs the mean by tokens.
-        tokens = status["num_action_tokens"] or 1.0
-        status["metrics"]["policy_loss"] *= self.replay_buffer.tokens_a_rank / tokens
+        status["metrics"]["policy_loss"] *= self.replay_buffer.tokens_a_rank / (tokens or 1.0)
         return weigh_nothing(status)
 
     def broadcast_to_vllm(self) -> None:
@@ -74,8 +83,9 @@ class MarchPolicyActor(HoldsItsPort, PlainPolicyModelActor):  # type: ignore[mis
         settings = TrainerSettings.from_environment()
         take_any_batches(strategy)
         super().init_model_from_pretrained(strategy, pretrain, max_steps, vllm_engines)
-        assert type(self.trainer) is ActorPPOTrainer
+        assert type(self.trainer) is ActorPPOTrainer and type(self.trainer.actor_loss_fn) is PolicyLoss
         self.trainer.__class__ = MarchActorTrainer
+        self.trainer.actor_loss_fn.__class__ = LossOfCopies
         with_response_logits(self.actor)
         batch_by_tokens(self.trainer, settings.batching)
 

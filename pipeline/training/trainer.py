@@ -80,14 +80,18 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         _, self.weights_version = ray.get(self.registry.snapshot.remote())
         self.log = StepLog(self.settings.run_dir)
         self.ages: dict[str, float] = {}
+        self.sync_s = 0.0  # of the last weight sync, without the wait for the engines
         self.watch = Watch(self.settings)
         self.held_out = HeldOut(recipe.held_out, self.settings) if recipe.held_out else None
 
     def broadcast_to_vllm(self) -> None:
         """Syncs the weights and counts the version; whether they arrived, the next step's answers tell."""
-        super().broadcast_to_vllm()
-        self.weights_version = version = ray.get(self.registry.advance.remote())
-        ray.get([engine.set_weights_version.remote(version) for engine in self.vllm_engines])
+        clock = Stopwatch()
+        with clock:
+            super().broadcast_to_vllm()
+            self.weights_version = version = ray.get(self.registry.advance.remote())
+            ray.get([engine.set_weights_version.remote(version) for engine in self.vllm_engines])
+        self.sync_s = clock.take()
 
     def train_step(self, rollout_samples: list[Any], global_step: int) -> tuple[dict[str, Any], int]:
         """One PPO step; `TooManyUnscoredError` above `guards.max_unscored_rate`."""
@@ -130,7 +134,8 @@ class MarchSteps(BasePPOTrainer):  # type: ignore[misc]  # OpenRLHF is untyped
         figures = self.experience_maker.metrics | self.ages
         figures["sync/weights_version"] = float(self.weights_version)
         metrics = self.watch.judged(figures)
-        metrics |= step_metrics(status, figures, own_s=self._own_s(status))
+        sync_s = self.sync_s if self.recipe.rollout.max_staleness else None
+        metrics |= step_metrics(status, figures, own_s=self._own_s(status), sync_s=sync_s)
         metrics |= self._look(global_step)
         with self.watch.clock:
             self.log.write(global_step, metrics, self.experience_maker.answers)

@@ -48,13 +48,22 @@ class GivenDemonstration(InputRecord):
     role: Role = Role.SOLVER
 
 
+def demand_demonstrations(recipe: Recipe) -> None:
+    """Raises ValueError for a recipe that has none; before a folder is made."""
+    if recipe.warmup.demonstrations is None and recipe.data.source != "wiki":
+        raise ValueError(
+            f"data.source: {recipe.data.source} has no demonstrations; set it to wiki, or give your own: "
+            "warmup.demonstrations: FILE.jsonl with messages and completion a line"
+        )
+
+
 def prepare(recipe: Recipe, folder: Path, *, known_key: str | None = None) -> Prepared:
     """Writes a run's demonstrations; equal settings write equal files.
 
     `known_key` is what the folder's run was begun with; None for a new one.
 
     Raises:
-        ValueError: there is nothing to demonstrate from, too little is left, or the folder's run is another.
+        ValueError: too little is left, or the folder's run is another.
         FileNotFoundError: a file of demonstrations is not there.
     """
     tokenizer = _tokenizer(recipe.model_path)
@@ -115,11 +124,6 @@ def _shown(recipe: Recipe) -> Iterator[Demonstration]:
             one = parse_row(raw, GivenDemonstration)
             yield Demonstration(one.role, list(one.messages), one.completion)
         return
-    if recipe.data.source != "wiki":
-        raise ValueError(
-            f"data.source: {recipe.data.source} has no demonstrations; set it to wiki, or give your own: "
-            "warmup.demonstrations: FILE.jsonl with messages and completion a line"
-        )
     from pipeline.worlds.wiki.world import WikiWorld
 
     lesson = Lesson(

@@ -39,7 +39,7 @@ from pipeline.record.tracking import (
     tracking_address,
 )
 from pipeline.settings.recipe import Recipe, load_recipe
-from pipeline.warmup.prepare import DEMONSTRATIONS_FILE, Prepared, prepare
+from pipeline.warmup.prepare import DEMONSTRATIONS_FILE, Prepared, demand_demonstrations, prepare
 from reward.config import Settings
 from reward.offline.files import replace_file
 
@@ -78,6 +78,7 @@ def warmup(
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
     settings = load_recipe(recipe, overrides)
     require_model(settings.model)
+    demand_demonstrations(settings)
     folder = (run_dir or Path("runs") / f"{settings.name}-warmup").resolve()
     folder.mkdir(parents=True, exist_ok=True)
     with only_run_in(folder, "march warmup") as lock:

@@ -95,24 +95,30 @@ def logged(trainer: Any, log: StepLog) -> Any:
     from pipeline.warmup import completion_logits
 
     class LoggedTrainer(trainer):  # type: ignore[misc]
-        _before = time.monotonic()
-
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             completion_logits.install(self.model)
+
+        def fit(self, *args: Any, **kwargs: Any) -> None:
+            self._begin_step()
+            super().fit(*args, **kwargs)
+
+        def _begin_step(self) -> None:
+            self._begun = time.monotonic()
+            self._lr = float(self.scheduler.get_last_lr()[0])  # the update moves the scheduler on
 
         def save_logs_and_checkpoints(
             self, args: Any, global_step: int, step_bar: Any, logs_dict: Any = None, client_states: Any = None
         ) -> None:
             figures = {
                 "warmup/loss": float(logs_dict["loss_mean"]),
-                "warmup/lr": float(logs_dict["lr"]),
+                "warmup/lr": self._lr,
                 "warmup/grad_norm": float(logs_dict["grad_norm"]),
-                "timing/step_s": time.monotonic() - self._before,
+                "time/step_s": time.monotonic() - self._begun,
             }
             log.append(global_step, figures)
             super().save_logs_and_checkpoints(args, global_step, step_bar, logs_dict, client_states)
-            self._before = time.monotonic()
+            self._begin_step()
 
     return LoggedTrainer
 

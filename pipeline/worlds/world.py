@@ -17,6 +17,7 @@ from reward.types import RagQuery, Record, Role
 
 Split = Literal["train", "held_out"]
 SPLITS: tuple[Split, ...] = ("train", "held_out")
+NUM_MEASURED = 400  # held-out rows, the first ones, of a measurement before and after a training
 ALL_KINDS = AuditConfig(kinds=("number", "name", "date"))
 
 

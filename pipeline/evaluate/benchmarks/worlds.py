@@ -36,7 +36,7 @@ from pipeline.tiny.truth import judge as judge_tiny
 from pipeline.worlds.judge import judge
 from pipeline.worlds.known import is_right
 from pipeline.worlds.wiki.world import WikiWorld
-from pipeline.worlds.world import Asked, WorldRow
+from pipeline.worlds.world import NUM_MEASURED, Asked, WorldRow
 from pipeline.worlds.world import Judgement as Truth
 from reward.config import AuditConfig, Settings
 from reward.lexical import lexical_audit
@@ -60,7 +60,9 @@ class TinyFile(Settings):
 class WikiFile(Settings):
     """Which rows of `wiki` are asked."""
 
-    num_rows: int = Field(default=400, ge=1, le=100_000, description="The first of the held-out rows.")
+    num_rows: int = Field(
+        default=NUM_MEASURED, ge=1, le=100_000, description="The first of the held-out rows."
+    )
     wiki: WikiSettings = WikiSettings()
 
     def rows(self) -> Sequence[WorldRow]:
@@ -76,7 +78,7 @@ class KnownTruth(Benchmark):
 
 
 class WikiFacts(KnownTruth):
-    """The benchmark `wiki`; rows about one paragraph are one cluster."""
+    """The benchmark `wiki`; rows that share a subject, directly or over others, are one cluster."""
 
     name, title, licence = "wiki", "Wikipedia facts", "Apache-2.0"
     url = "https://github.com/Alab-NII/2wikimultihop"
@@ -92,11 +94,12 @@ class WikiFacts(KnownTruth):
             rows = self.file.model_validate_json(source.read_bytes()).rows()
         except ValidationError as error:
             raise ValueError(f"{source}: {explain(error)}; see {__name__}") from None
-        for row in rows:
+        groups = linked([[one.subject for one in row.asked] for row in rows])
+        for row, group in zip(rows, groups, strict=True):
             yield Item(
                 id=row.query.id,
                 slice=f"{len(row.asked)} asked" if row.is_answerable else _UNANSWERED,
-                cluster=row.asked[0].subject if self.by_subject else row.query.id,
+                cluster=rows[group].asked[0].subject if self.by_subject else row.query.id,
                 query=_unmarked(row.query),
                 references=tuple(asked.model_dump_json() for asked in row.asked),
             )

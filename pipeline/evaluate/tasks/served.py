@@ -68,8 +68,8 @@ class ServedModel(ModelAPI):
     async def sampler(self) -> Sampler:
         """The sampler, when it answers; raises `ServerDownError` when it does not, or cannot be started."""
         async with self._starting:
-            if self.down is not None:
-                raise self.down
+            if self.down is not None:  # a new error each time: one that is raised again has all tracebacks
+                raise ServerDownError(str(self.down))
             if self._sampler is None:
                 try:
                     self._sampler = make_sampler(self._config)
