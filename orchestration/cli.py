@@ -5,13 +5,16 @@ user can fix is one line on standard error and exit code 2; a training that stop
 `march --debug` (or MARCH_DEBUG=1) shows the traceback of either.
 """
 
+import io
 import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from orchestration.commands.artifacts import artifacts
 from orchestration.commands.audit import audit, review
@@ -33,9 +36,27 @@ from orchestration.commands.world import world
 from orchestration.terminal.messages import fail, user_error
 
 _DEBUG = "MARCH_DEBUG"
+_SECRETS = ("KEY", "KEY_ID", "TOKEN", "PASSWORD", "USERNAME", "SECRET")  # last words of their names
+
+
+class _Commands(TyperGroup):
+    """The commands; what is wrong with an option's value says which value that is."""
+
+    def invoke(self, ctx: Any) -> Any:
+        from pydantic import ValidationError
+
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            if isinstance(error.__cause__, ValidationError):
+                found = f"{error.__cause__.errors()[0]['input']!r:.60}"
+                error.message += "" if found in error.message else f" (found {found})"
+            raise
+
 
 app = typer.Typer(
     name="march",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Check answers against their documents, and train models that answer from nothing else.",
@@ -44,8 +65,11 @@ app = typer.Typer(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line; ends by SystemExit, but for errors that only we can fix."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show ends no work, as on stderr
+        sys.stdout.reconfigure(errors="backslashreplace")
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # else each new database is reported
     warnings.filterwarnings("ignore", message="The pynvml package is deprecated", category=FutureWarning)
+    _end_secrets_without_a_newline()
     try:
         app(args=arguments, prog_name="march")
     except Exception as error:
@@ -57,6 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(ended.code, str) and not os.environ.get(_DEBUG):
             fail(ended.code, code=2)
         raise
+
+
+def _end_secrets_without_a_newline() -> None:
+    """A secret made from a file often ends in a newline, with which S3, MLflow and httpx refuse it."""
+    for name, value in os.environ.items():
+        if name.endswith(_SECRETS) and value.endswith("\n"):
+            os.environ[name] = value.removesuffix("\n").removesuffix("\r")
 
 
 def _show_version(wanted: bool) -> None:

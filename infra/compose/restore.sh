@@ -22,7 +22,12 @@ tool rclone copy /backup/march-artifacts s3:march-artifacts --include "/models/*
 for room in objects manifests; do
     tool rclone copy /backup/march-artifacts s3:march-artifacts --size-only --include "/$room/**"
 done
-tool database pg_restore --clean --if-exists --no-owner --single-transaction --exit-on-error --dbname=mlflow \
-    /backup/mlflow.dump
+# Into a database of its own, which then takes the place of the old one: over that, a copy from before an upgrade of MLflow
+# cannot be restored, and a restore that fails leaves the old one as it is.
+tool database dropdb --if-exists mlflow_restored
+tool database createdb mlflow_restored
+tool database pg_restore --no-owner --single-transaction --exit-on-error --dbname=mlflow_restored /backup/mlflow.dump
+tool database dropdb --if-exists --force mlflow
+tool database psql --dbname=postgres --command='ALTER DATABASE mlflow_restored RENAME TO mlflow'
 tool rclone sync /backup/march-artifacts s3:march-artifacts --include "/pointers/**"
 echo "$BACKUP: restored as of $(cat "$BACKUP/complete")"

@@ -6,6 +6,7 @@ The store is --store, else MARCH_ARTIFACTS, else the folder runs/artifacts. Cred
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from functools import partial
 from itertools import chain
@@ -20,6 +21,7 @@ from orchestration.terminal.messages import error_console, fail, table_console
 if TYPE_CHECKING:
     from orchestration.terminal.progress import ByteProgress
     from pipeline.artifacts.store import ArtifactStore
+    from pipeline.artifacts.upkeep import Damage
 
 artifacts = typer.Typer(
     name="artifacts", no_args_is_help=True, help="The artifact store: files by content, in S3 or a folder."
@@ -52,12 +54,21 @@ def open_named(store: str | None) -> ArtifactStore:
     return open_store(settings_from_environment(store))
 
 
+def open_used(store: str | None) -> ArtifactStore:
+    """The same, to read what it holds; ValueError for a folder that is not there, which may be mistyped."""
+    opened = open_named(store)
+    address = opened.backend.address
+    if not (address.startswith("s3://") or Path(address).is_dir()):
+        raise ValueError(f"--store: {address}: no such folder; give a store that is used")
+    return opened
+
+
 @artifacts.command("ls")
 def list_manifests(store: StoreOption = None) -> None:
     """List what is published, newest last, and which pointers point to it."""
     from pipeline.artifacts.terminal import print_manifests
 
-    print_manifests(open_named(store), table_console())
+    print_manifests(open_used(store), table_console())
 
 
 @artifacts.command()
@@ -91,14 +102,14 @@ def get(
     out: Annotated[Path, typer.Argument(help="The folder to write to.")],
     store: StoreOption = None,
 ) -> None:
-    """Bring files to this machine, verified. Killed, the same command goes on."""
+    """Bring files to this machine, verified, to a folder without others. Killed, the same command goes on."""
     from pipeline.artifacts.address import named_artifact
     from reward.offline.files import only_writer
 
     found = named_artifact(ref, partial(open_named, store))
     alone = only_writer(out / ".lock", what="command")
     with alone, byte_progress("fetching", found.manifest().size) as bar:
-        manifest = found.store.get(found.digest, out, advance=bar.advance)
+        manifest = found.store.get(found.digest, out, replaces=False, advance=bar.advance)
     print(f"{out}: {len(manifest.files):,} files, {manifest.size / 1e6:,.1f} MB, verified")
 
 
@@ -123,13 +134,26 @@ def verify(
     found = 0
     with byte_progress("verifying") as bar:
         lost = find_lost(opened) if not refs else ()
-        for damage in chain(lost, find_damage(opened, digests, read=read, advance=bar.advance)):
+        damaged = find_damage(opened, digests, read=read, advance=bar.advance)
+        for damage in chain(lost, damaged, _find_foreign(opened, digests)):
             print(printable(f"{damage.key}: {damage.problem}"))
             found += 1
     if found:
         fix = "remove what is there of another content; then publish it again"
         fail(f"{found} of what {len(digests)} manifests name is damaged; {fix}", code=1)
     print(f"{len(digests):,} manifests: {'every object was read' if read else 'all present, sizes right'}")
+
+
+def _find_foreign(store: ArtifactStore, digests: Iterable[str]) -> Iterator[Damage]:
+    """Models that MLflow's clients would not load as they were registered."""
+    from orchestration.registry.mlflow_model import MLMODEL, foreign_code
+    from pipeline.artifacts.address import Artifact
+    from pipeline.artifacts.layout import model_key
+    from pipeline.artifacts.upkeep import Damage
+
+    for digest in digests:
+        if problem := foreign_code(Artifact(store, digest)):
+            yield Damage(model_key(digest, MLMODEL), problem)
 
 
 @artifacts.command()
@@ -186,12 +210,12 @@ def prune(
     from orchestration.registry.open import open_version
     from orchestration.registry.store import Registry
     from orchestration.registry.stored import references
-    from orchestration.retrain.retention import results_of_version, stale_results, why_needed
+    from orchestration.retrain.retention import results_of_versions, stale_results, why_needed
     from pipeline.artifacts.terminal import print_garbage
     from pipeline.artifacts.upkeep import find_garbage, remove
     from pipeline.record.tracking import LOCAL
 
-    opened, grace = open_named(store), timedelta(hours=grace_hours)
+    opened, grace = open_used(store), timedelta(hours=grace_hours)
     is_asked = not no_registry and (registry is not None or LOCAL.is_file())
     if not (dry_run or is_asked or no_registry or keep):
         raise ValueError(
@@ -204,12 +228,14 @@ def prune(
             named = f"{decisions.model}@{one.version}"
             raise ValueError(f"--version {named}: {why}; decide otherwise first (docs/promotion.md)")
     stale = stale_results(opened, keep_last) if keep_last else set[str]()
-    stale |= {name for _, one in gone for name in results_of_version(opened, one)}
+    stale |= results_of_versions(opened, [one for _, one in gone])
     kept = {opened.resolve(ref) for ref in keep or ()}
     if not is_asked:
         print("march: no registry was asked; only pointers, champions and --keep protect", file=sys.stderr)
     else:
-        kept |= references(Registry(registry), opened, without=[one for _, one in gone])
+        asked = Registry(registry)
+        kept |= references(asked, opened, without=[one for _, one in gone])
+        print(f"registry that protects its versions: {asked.uri}", file=sys.stderr)
     garbage = find_garbage(opened, references=kept, grace=grace, stale=stale, with_ancestors=ancestors)
     print_garbage(garbage, table_console())
     if dry_run:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from orchestration.commands.options import set_option
-from orchestration.terminal.messages import error_console, fail, output_console, warn_ignored
+from orchestration.terminal.messages import error_console, fail, output_console, unused_keys, warn_ignored
 
 if TYPE_CHECKING:
     from reward.offline.run import AuditJob, Summary
@@ -97,6 +97,8 @@ def audit(
         raise ValueError("--out: missing; say where the verdicts shall go")
     if out is not None and (str(out) == "-" or out.suffix.lower() in _NO_JSONL):
         raise ValueError(f"--out: {str(out)!r}: verdicts are JSON lines; name it OUT.jsonl")
+    if out is not None and out.is_dir():
+        raise ValueError(f"--out: {str(out)!r} is a folder; name a file in it, such as {out / 'OUT.jsonl'}")
     job = audit_job(
         source,
         out,
@@ -152,6 +154,7 @@ def _audit(
     named = {"--out": job.output, "its summary": job.summary_path, "--compare": compared}
     _refuse_one_file_twice({**named, "--html": html, "--review": review})
     earlier = read_earlier(compared) if compared else None
+    missing = dict.fromkeys(path.parent for path in (job.output, *written) if not path.parent.exists())
     try:
         with AuditProgress(error_console()) as progress:
             summary, changed = run_audit(job, progress)
@@ -159,6 +162,8 @@ def _audit(
         fail(f"stopped; {job.output} keeps what is done, and the same command goes on", code=130)
     console = output_console()
     print_summary(summary, console)
+    if summary.unused_keys:
+        print(unused_keys(summary.unused_keys))
     if earlier:
         print_comparison(compare(earlier, audited_rows(job)), console)
     if html is not None:
@@ -166,6 +171,8 @@ def _audit(
     if review is not None:
         replace_file(review, review_csv(audited_rows(job)))
     print(_closing_line(summary, changed, [job.output, job.summary_path, *written]))
+    if missing:
+        print(f"New folders: {', '.join(map(str, missing))}")
     if fail_under is not None:
         _hold_against(summary, fail_under)
 

@@ -70,9 +70,9 @@ def evaluate(
     judge: Annotated[str | None, _judge(help="URL of an OpenAI-compatible server.")] = None,
     judge_model: Annotated[str | None, _judge(help="The judge's name on that server.")] = None,
     price_in: Annotated[float, _cost(min=0, help="Judge's price of a million prompt tokens.")] = 0.0,
-    price_out: Annotated[float, _cost(min=0, help="And of written tokens.")] = 0.0,
-    model_price_in: Annotated[float, _cost(min=0, help="The model's.")] = 0.0,
-    model_price_out: Annotated[float, _cost(min=0)] = 0.0,
+    price_out: Annotated[float, _cost(min=0, help="Judge's price of a million written tokens.")] = 0.0,
+    model_price_in: Annotated[float, _cost(min=0, help="The same of the model.")] = 0.0,
+    model_price_out: Annotated[float, _cost(min=0, help="The same of the model.")] = 0.0,
     html: Annotated[Path | None, _people(help="Write a page to read, too.")] = None,
     compare: Annotated[
         Path | None,
@@ -112,6 +112,10 @@ def evaluate(
         }
     )
     job = evaluation_job(given, model, model_name=model_name, out=out, only=only)
+    if job.model.kind == "vllm" and only != "judge":
+        from reward.samplers.token_ids import require_tokenizer_files
+
+        require_tokenizer_files(job.model.model, field="MODEL")  # before minutes of reading and loading
     if find_spec("inspect_ai") is None:
         raise ValueError("inspect_ai is not installed; pip install '.[evaluate]'")
     if dry_run:

@@ -36,16 +36,19 @@ def init(
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder}: is there and not empty; name a new folder")
-    shipped = load_job(base)
+    shipped, job = load_job(base), folder / "job.yaml"
     folder.mkdir(parents=True, exist_ok=True)
-    for file in (*shipped.evaluation.benchmarks.values(), shipped.registry.policy):
-        shutil.copy(file, folder / file.name)
-    recipe, job = folder / "recipe.yaml", folder / "job.yaml"
-    recipe.write_text(
-        _RECIPE.format(base=shipped.recipe.name, name=name, path=shlex.quote(str(recipe))), encoding="utf-8"
-    )
-    job.write_text(_renamed(source.read_text(encoding="utf-8"), name), encoding="utf-8")
-    load_job(str(job))
+    try:
+        for file in (*shipped.evaluation.benchmarks.values(), shipped.registry.policy):
+            shutil.copy(file, folder / file.name)
+        recipe = folder / "recipe.yaml"
+        begun = _RECIPE.format(base=shipped.recipe.name, name=name, path=shlex.quote(str(recipe)))
+        recipe.write_text(begun, encoding="utf-8")
+        job.write_text(_renamed(source.read_text(encoding="utf-8"), name), encoding="utf-8")
+        load_job(str(job))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # half a job would be refused as "not empty" the next time
+        raise
     print(f"{folder}: job.yaml, recipe.yaml, and the gates and rows that the job names")
     command = shlex.join(["march", "retrain", str(job)])
     print(f"look:  {command} --dry-run\nrun:   {command}")

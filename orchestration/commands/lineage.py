@@ -89,6 +89,7 @@ def reproduce(
     store: StoreOption = None,
 ) -> None:
     """Write the recipe of a model and print the commands that make the model again."""
+    from pipeline.lineage.publish import read_lineage
     from pipeline.lineage.show import commands, write_recipe
 
     made, location, _ = _find(ref, registry, store)
@@ -96,7 +97,9 @@ def reproduce(
         raise ValueError(f"{ref}: was registered without a lineage, so nothing says how it was made")
     folder = out or Path(f"reproduce-{re.sub(r'[^A-Za-z0-9._-]', '-', made.run)}")
     write_recipe(made, folder)
-    print("\n".join(commands(made, folder, store=location)))
+    before = read_lineage(open_named(location), made.parent.lineage) if made.parent.lineage else None
+    parent = before.model.artifact if before and before.model else None
+    print("\n".join(commands(made, folder, store=location, parent=parent)))
 
 
 def _find(

@@ -6,6 +6,7 @@ stopped, and rows are prepared again.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestration.terminal.messages import error_console, fail, warn_ignored
+from orchestration.terminal.messages import error_console, fail, unused_keys, warn_ignored
 
 if TYPE_CHECKING:
     from pipeline.data.prepare import Manifest
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.data.work import Input, PrepareJob
 
 _SMALL_BYTES = 4_000_000
-_MAX_KEYS = 10  # that are named
+_NOISE = 0.3
 _files = partial(typer.Option, rich_help_panel="Where rows come from")
 _left_out = partial(typer.Option, rich_help_panel="What is left out")
 _drawn = partial(typer.Option, rich_help_panel="What is drawn")
@@ -65,13 +66,18 @@ def prepare(
     ] = 0,
     near_duplicates: Annotated[
         float,
-        _left_out(min=0, max=1, help="Least similarity of texts that count as the same; 0: equal rows only."),
+        _left_out(
+            min=0,
+            max=1,
+            help="Least similarity of the same texts; 0: equal rows only, without --exclude-overlap.",
+        ),
     ] = 0.8,
     limit: Annotated[int | None, _drawn(min=1, help="First rows of each input only.")] = None,
     sample: Annotated[int | None, _drawn(min=1, help="So many rows of each input, drawn.")] = None,
     noise: Annotated[
-        float, _drawn(min=0, max=0.95, help="Share of irrelevant documents; BioASQ only.")
-    ] = 0.3,
+        float | None,
+        _drawn(min=0, max=0.95, help="Share of irrelevant documents; BioASQ only.", show_default=str(_NOISE)),
+    ] = None,
     unanswerable: Annotated[
         float | None,
         _drawn(
@@ -94,6 +100,8 @@ def prepare(
     accepted = tuple(accept_licence or ())
     if not exclude_overlap:
         warn_ignored("without --exclude-overlap", max_shared_documents=max_shared_documents)
+    if "bioasq" not in datasets:
+        warn_ignored("without bioasq", noise=noise)
     try:
         job = PrepareJob(
             inputs=_inputs(datasets, inputs or [], urls or [], download, downloads, accepted),
@@ -105,7 +113,7 @@ def prepare(
             choices=Choices(
                 near_duplicates=near_duplicates or None,
                 max_shared_documents=max_shared_documents,
-                noise=noise,
+                noise=_NOISE if noise is None else noise,
                 unanswerable=unanswerable,
                 limit=limit,
                 sample=sample,
@@ -145,14 +153,17 @@ def _inputs(
     require_terms(sources, accepted)
     paths = list(given)
     if download:
-        paths = [_download(source, source.files, folder) for source in sources]
+        paths = [_download(source, source.files, folder / source.name) for source in sources]
     elif urls:
-        paths = [_download(source, [_at(url)], folder) for source, url in zip(sources, urls, strict=True)]
+        paths = [_mirrored(source, url, folder) for source, url in zip(sources, urls, strict=True)]
     return tuple(Input(source, path) for source, path in zip(sources, paths, strict=True))
 
 
-def _at(url: str) -> RemoteFile:
-    """The file at an address, under the last part of it."""
+def _mirrored(source: Source, url: str, folder: Path) -> Path:
+    """Fetches a source's file from another address, into a folder of that address.
+
+    A file by the name of a published one must be what was published, as far as its digest is known.
+    """
     from urllib.parse import urlsplit
 
     from pipeline.data.sources import RemoteFile
@@ -161,7 +172,14 @@ def _at(url: str) -> RemoteFile:
     name = Path(parts.path).name
     if parts.scheme not in ("http", "https") or not name:
         raise ValueError(f"--url: {url!r} is no address of a file; give one like https://HOST/FILE.json")
-    return RemoteFile(url=url, name=name)
+    if len(source.files) > 1:
+        together = " and ".join(one.name for one in source.files)
+        raise ValueError(f"--url: {source.name} is read from {together}; give their folder with --input")
+    remote = RemoteFile(url=url, name=name)
+    for published in source.files:
+        if name == Path(urlsplit(published.url).path).name:
+            remote = replace(published, url=url)
+    return _download(source, [remote], folder / source.name / hashlib.sha256(url.encode()).hexdigest()[:12])
 
 
 def _download(source: Source, files: Sequence[RemoteFile], folder: Path) -> Path:
@@ -176,14 +194,14 @@ def _download(source: Source, files: Sequence[RemoteFile], folder: Path) -> Path
     paths = []
     for remote in files:
         with ByteProgress(console, f"fetching {remote.name}") as progress:
-            paths.append(fetch(remote, folder / source.name, progress.reach))
+            paths.append(fetch(remote, folder, progress.reach))
     return paths[0]
 
 
 def _run(job: PrepareJob) -> None:
     from orchestration.terminal.progress import ByteProgress
-    from pipeline.data.card import write_card
     from pipeline.data.job import run_job
+    from pipeline.data.prepare import CARD_FILE
 
     files = [file for given in job.inputs for file in given.files if file.is_file()]
     num_bytes = sum(file.stat().st_size for file in files)
@@ -192,24 +210,23 @@ def _run(job: PrepareJob) -> None:
     num_workers = 0 if is_small else len(os.sched_getaffinity(0))
     with ByteProgress(error_console(), "preparing", total=num_bytes) as progress:
         manifest = run_job(replace(job, num_workers=num_workers), progress.add_rows)
-    written = write_card(manifest, job.out)
-    print(_closing_line(manifest, job.out))
-    print(f"Data card: {written}")
+    print(_closing_line(manifest, job.out, num_asked=(job.choices.sample or 0) * len(job.inputs)))
+    print(f"Data card: {job.out / CARD_FILE}")
 
 
-def _closing_line(manifest: Manifest, out: Path) -> str:
+def _closing_line(manifest: Manifest, out: Path, *, num_asked: int) -> str:
     left_out = ", ".join(f"{num:,} {reason}" for reason, num in manifest.removed.items() if num)
     line = (
         f"{manifest.num_rows:,} of {manifest.num_read:,} rows in {out / 'train.jsonl'}; "
         f"left out: {left_out or 'nothing'}"
     )
+    if manifest.num_read < num_asked:
+        line += f"\nonly {manifest.num_read:,} rows could be drawn, of {num_asked:,} that --sample asks for"
     if num := sum(one.num_unanswerable for one in manifest.statistics):
         why = ": what answers was taken away" if manifest.choices.unanswerable else ""
         line += f"\n{num:,} of them are known to be unanswerable{why}"
-    if unused := sorted({key for one in manifest.statistics for key in one.unused_keys}):
-        shown = ", ".join(unused[:_MAX_KEYS]) + (", ..." if len(unused) > _MAX_KEYS else "")
-        verb = "keys of rows are" if len(unused) > 1 else "key of rows is"
-        line += f"\n{len(unused):,} {verb} not used: {shown}"
+    if unused := {key for one in manifest.statistics for key in one.unused_keys}:
+        line += f"\n{unused_keys(unused)}"
     if manifest.num_overlap_document:
         line += (
             f"\n{manifest.num_overlap_document:,} rows have documents of evaluation sets; the card shows how "

@@ -7,9 +7,10 @@ Exit codes of `promote`: 0 promoted, or waiting for approval; 2 for what a user 
 from __future__ import annotations
 
 import json
-import sys
+import shlex
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +18,7 @@ import typer
 from orchestration.commands import options
 from orchestration.commands.artifacts import StoreOption, open_named
 from orchestration.registry.open import approval_command, open_decisions
-from orchestration.terminal.messages import fail, table_console, warn_ignored
+from orchestration.terminal.messages import fail, table_console, warn, warn_ignored
 
 if TYPE_CHECKING:
     from orchestration.commands.promote_view import ModelReport
@@ -47,9 +48,14 @@ def register(
     """
     from orchestration.registry.register import register_weights
     from orchestration.registry.store import Registry
+    from pipeline.record.tracking import RUN_FILE
 
-    version, is_new = register_weights(Registry(registry), model, weights, store=partial(open_named, store))
+    opened = Registry(registry, creates=True)
+    version, is_new = register_weights(opened, model, weights, store=partial(open_named, store))
     print(f"{model} version {version}{', the candidate' if is_new else ', registered before'}")
+    if (run := Path(weights).absolute().parent).joinpath(RUN_FILE).is_file():
+        publish = shlex.join(["march", "model", "lineage", str(run), "--publish"])
+        warn(f"registered without its lineage; {publish} prints what registers both")
 
 
 def promote(
@@ -175,7 +181,10 @@ def registered(
     from orchestration.registry.store import Registry
 
     opened = open_named(store)
-    named = names or Registry(registry).models()
+    named, others = list(names or ()), list[str]()
+    if not named:
+        opened_registry = Registry(registry)
+        named, others = opened_registry.models(), opened_registry.other_models()
     models = [open_decisions(name, registry, opened, by=by) for name in named]
     if rebuild:
         for decisions in models:
@@ -185,9 +194,12 @@ def registered(
         print(models_json(reports))
     else:
         print_models(reports, table_console())
-    for one in reports:
-        for line in one.problems:
-            print(f"march: {one.model}: {line}", file=sys.stderr)
+    lines = [f"{one.model}: {line}" for one in reports for line in one.problems]
+    lines += [
+        f"{name}: is left out; a model of ours has no quotes, / : @ and \\ in its name" for name in others
+    ]
+    for line in lines:
+        warn(line)
     if any(one.last is None and one.problems for one in reports):
         raise SystemExit(_UNREADABLE)
 

@@ -25,7 +25,7 @@ _DECIDED = (0, 3, 4, 8)  # codes of what is no error
 
 def retrain(
     job: Annotated[
-        str, typer.Argument(help="A job's YAML file, or the name of one that is shipped: tiny, smollm2.")
+        str, typer.Argument(help="A job's file or folder, or the name of a shipped one: tiny, smollm2.")
     ],
     assignments: Annotated[list[str] | None, set_option(help="Override a key, e.g. budget.hours=2.")] = None,
     cluster: Annotated[

@@ -26,7 +26,7 @@ from orchestration.retrain.retention import prune_after
 from orchestration.retrain.triggers import Cause
 from orchestration.retrain.view import Watch, outcome_line, stages_table
 from orchestration.schedule.due import Look, Report, look_around, report_of
-from orchestration.schedule.status import has_registry
+from orchestration.schedule.status import missing_registry
 from orchestration.terminal.messages import error_console, fail, output_console
 from pipeline.artifacts.settings import settings_from_environment
 from pipeline.artifacts.store import ArtifactStore
@@ -45,7 +45,7 @@ def load(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
     """
     given = [*(assignments or ()), *([f"cluster.address={cluster}"] if cluster else ())]
     job = load_job(name, given)
-    load_recipe(job.recipe.name, list(job.recipe.overrides))
+    load_recipe(job.recipe.name, job.recipe_overrides)
     job.registry.read_policy()
     store = settings_from_environment(job.store.location, job.store.endpoint)
     location = store.location if store.is_s3 else str(Path(store.location).absolute())
@@ -56,6 +56,12 @@ def load(name: str, assignments: list[str] | None, cluster: str | None) -> Job:
             "work": job.work.absolute(),
         }
     )
+
+
+def demand_triggers(name: str, job: Job) -> None:
+    """Raises ValueError for a job that nothing can make due."""
+    if job.triggers.is_empty:
+        raise ValueError(f"{name}: triggers: there is none; add cron, data or drift")
 
 
 def retrain_now(name: str, job: Job, redo: str | None) -> Report:
@@ -77,8 +83,7 @@ def retrain_if_due(name: str, job: Job, submit: str | None) -> Report:
     The triggers are looked at twice: before the lease, so that it costs nothing where nothing is due, and
     under it, where no other machine can have retrained meanwhile.
     """
-    if job.triggers.is_empty:
-        raise ValueError(f"{name}: triggers: there is none; add cron, data or drift")
+    demand_triggers(name, job)
     with only_here(job.folder) as here, terminable():
         store = open_job_store(job)
         before = _look(name, job, store)
@@ -123,7 +128,8 @@ def cancel(job: Job) -> None:
     until, stopped = time.monotonic() + _LIMIT_S, [f"process {pid}" for pid in found]
     while True:
         try:
-            with only_here(job.folder) as here:
+            # Where no retraining has left a folder, none is made to say so.
+            with only_here(job.folder) if job.folder.is_dir() else nullcontext(uuid.uuid4().hex) as here:
                 if not found:
                     lease = lease_of(job, here)
                     lease.demand_free()
@@ -143,7 +149,7 @@ def cancel(job: Job) -> None:
 def dry_run(job: Job) -> None:
     """Prints the stages; starts and writes nothing."""
     with tempfile.TemporaryDirectory() as scratch:
-        if not has_registry(job.registry.address):  # MLflow makes a database that is not there
+        if missing_registry(job.registry.address):  # MLflow makes a database that is not there
             empty = job.registry.model_copy(update={"uri": f"sqlite:///{scratch}/mlflow.db"})
             job = job.model_copy(update={"registry": empty})
         place = _place(job, open_job_store(job), None, Watch(error_console().status(""), job.budget))
@@ -179,11 +185,12 @@ def _run(
 
 def _place(job: Job, store: ArtifactStore, lease: Lease | None, watch: Watch) -> Place:
     registry = job.registry
+    ledger = Ledger(registry.address)  # before the registry, which makes no database
     return Place(
         plan=make_plan(job),
         decisions=open_decisions(registry.model, registry.address, store),
         results=Results(store, job.name),
-        ledger=Ledger(registry.address),
+        ledger=ledger,
         lease=lease,
         start=_start(job),
         watch=watch,

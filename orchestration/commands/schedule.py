@@ -25,9 +25,13 @@ def schedule(
     systemd's timers, cron, a CronJob or Airflow do the same (infra/). SIGTERM stops retrainings in order; the
     next one goes on with them.
     """
+    from orchestration.commands.retrain_run import demand_triggers, load
     from orchestration.schedule.timer import serve
 
-    serve(jobs, every_s=every, host=host, port=port)
+    loaded = {name: load(name, None, None) for name in jobs}
+    for name, job in loaded.items():
+        demand_triggers(name, job)
+    serve({name: job.name for name, job in loaded.items()}, every_s=every, host=host, port=port)
 
 
 def status(

@@ -73,10 +73,11 @@ def serve_model(
 
     def look(last: Fetched | None) -> Fetched:
         version = open_version(reference, registry, open_named(store))[1]
-        if last is not None and last.version == version.version:
+        if last is not None and last.sha256 == version.sha256:
             return last
         with byte_progress("fetching") as bar:
-            return Fetched(version.version, str(local_weights(version, advance=bar.advance)))
+            weights = local_weights(version, advance=bar.advance)
+        return Fetched(version.version, str(weights), version.sha256)
 
     def command(served: Fetched, port: int, host: str = LOOPBACK) -> list[str]:
         # Not `vllm serve`: the CPU build's does not start.

@@ -5,6 +5,7 @@ is wrong. So the candidate's answers to the same questions may not have fewer nu
 claim covers, more answers without numbers, more refusals or another length than the champion's, beyond
 bounds, each shown by a 95% interval by document.
 
+A share that may not rise changes rarely, and in one direction, so its bounds are Gaffke's as those of slices.
 A bound on a ratio r of two means is one on a difference: mean(candidate) - r * mean(champion) >= 0.
 """
 
@@ -150,12 +151,12 @@ def _rate(
     name: str, measure: Measure, contest: Contest, *, most: float, of_champion: Measure | None = None
 ) -> GateResult:
     """A share that may not rise by more than a margin."""
-    found = paired_difference(*_both(contest, measure, of_champion), _FIGURE)
+    found = paired_difference(*_both(contest, measure, of_champion), _FIGURE, is_cautious=True)
     return GateResult(
         gate=name,
         state=by_interval(found.interval, most=most),
         figures={"champion": found.baseline, "candidate": found.candidate, **ends_of(found.interval)},
-        bound=f"high <= {most:g}",
+        bound=f"high < {most:g}",
         reason="nothing to compare" if found.value is None else f"{found.value:+.1%}",
     )
 

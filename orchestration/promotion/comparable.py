@@ -82,21 +82,12 @@ def scored_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
 def _missing(evidence: Evidence, name: str, policy: GatePolicy) -> dict[str, float]:
     """Shares of items without a score that decides, of missing answers and judgements, of failed audits."""
     figures = evidence.manifest.benchmarks[name]
-    items, counts = evidence.items[name], figures.counts
+    items = evidence.items[name]
     deciding = {JUDGE if figures.is_calibration else evidence.primary_of(name)}
     if policy.primary.score is not None and name == policy.primary.benchmark:
         deciding.add(policy.primary.score)
     unscored = sum(any(one.scores.get(score) is None for score in deciding) for one in items)
-    lost = counts.num_failed + counts.num_too_long + counts.num_unfinished
-    answered = max(counts.num_generations, 1)
-    unjudged = figures.estimates[OVERALL].get("unjudged")  # of each item, by models and by rules
-    by_count = (counts.num_unread + counts.num_unjudged) / answered
-    return {
-        "items": unscored / len(items) if items else 1.0,
-        "answers": lost / max(counts.num_generations + lost, 1),
-        "judgements": by_count if unjudged is None else unjudged.value or 0.0,
-        "audits": counts.num_unaudited / answered,
-    }
+    return {"items": unscored / len(items) if items else 1.0, **figures.missing}
 
 
 def judge_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:

@@ -8,6 +8,7 @@ No slice may be worse by more than a margin (non-inferiority). Each of k slices 
 (Bonferroni; Dunn 1961), so that all that is said of slices holds together with 1 - alpha. For the promotion
 alone that is stricter than needed: where every slice must pass, each test at alpha is enough (intersection-
 union; Berger 1982). It is kept because "failed" is said by the same bounds, and there many looks do count.
+They are Gaffke's: of a candidate that only loses, and rarely, the bootstrap's let too much pass.
 
 With few differing items a bootstrap's bound is too bold (four items better and none worse would do), so
 `min_changed` documents must differ; the simulation of docs/promotion.md has both.
@@ -96,7 +97,7 @@ def slices_gate(contest: Contest, policy: GatePolicy) -> list[GateResult]:
     num_judged = max(1, len(pairs.keys() - set(policy.slices.exempt)))
     level = 1 - 2 * policy.slices.alpha / num_judged
     return [
-        _slice(name, paired_difference(before, after, score, level=level), policy)
+        _slice(name, paired_difference(before, after, score, level=level, is_cautious=True), policy)
         for name, (before, after, score) in pairs.items()
     ]
 
@@ -107,7 +108,7 @@ def _slice(name: str, found: PairedDifference, policy: GatePolicy) -> GateResult
         gate=f"slice {name}",
         state=by_interval(found.interval, least=-settings.margin),
         figures={"difference": found.value, **ends_of(found.interval)},
-        bound=f"low >= {-settings.margin:g}",
+        bound=f"low > {-settings.margin:g}",
         reason="no difference is known" if found.value is None else f"{found.value:+.3f}",
     )
     result = demand_documents(result, found.num_clusters, least=settings.min_documents)

@@ -14,6 +14,7 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from orchestration.promotion.policy import GatePolicy
@@ -72,8 +73,8 @@ class Decisions:
     def waiting(self) -> list[Decision]:
         """Requests that wait for a person, the last one first."""
         waiting = self.state().waiting
-        history = self.chain.history() if waiting else ()
-        return [one.decision for one in history if one.decision.id in waiting]
+        asked = (one.decision for one in self.chain.history() if one.decision.id in waiting)
+        return list(islice(asked, len(waiting)))  # no decision before them is read
 
     def rebuild(self, *, whole: bool = False, level: int = logging.WARNING) -> State:
         """Writes MLflow's aliases and tags again where they are not what was decided, and logs each.

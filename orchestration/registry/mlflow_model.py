@@ -12,6 +12,7 @@ is written last, so a client that finds it finds the rest. Our own readers go by
 import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -23,12 +24,32 @@ from pipeline.artifacts.store import files_of
 from pipeline.lineage.publish import read_lineage
 from pipeline.lineage.record import Lineage, version_of
 from reward.offline.excerpt import printable
+from reward.user_yaml import load_yaml
 
-CARD, MLMODEL = "model_card.md", "MLmodel"
+CARD, MLMODEL, REQUIREMENTS = "model_card.md", "MLmodel", "requirements.txt"
 _TASK, _CHAT = "text-generation", "llm/v1/chat"
 _EXAMPLE = "Documents: The shop opens at 9. Question: When does the shop open?"
 _TOKENIZER, _NO_TOKENIZER = ("*.json", "*.jinja", "*.model", "*.txt"), "*.index.json"
 _NEEDED = ("mlflow", "transformers", "torch")  # to load the model
+_FLAVORS: dict[str, dict[str, Any]] = {  # what MLflow's clients run and load, of each flavour
+    "transformers": {
+        "task": _TASK,
+        "inference_task": _CHAT,
+        "instance_type": "TextGenerationPipeline",
+        "pipeline_model_type": "AutoModelForCausalLM",
+        "model_binary": WEIGHTS,
+        "components": ["tokenizer"],
+        "tokenizer_type": "AutoTokenizer",
+        "code": None,
+    },
+    "python_function": {
+        "loader_module": "mlflow.transformers",
+        "code": None,
+        "env": {"conda": "conda.yaml", "virtualenv": "python_env.yaml"},
+        "streamable": False,
+    },
+}
+_TEXTS = {"source_model_name", "transformers_version", "python_version"}  # they say where it is from
 
 
 def write_mlflow_model(model: Artifact, *, weights_sha256: str, lineage: str | None) -> None:
@@ -50,6 +71,36 @@ def write_mlflow_model(model: Artifact, *, weights_sha256: str, lineage: str | N
             model.store.backend.write(model_key(model.digest, name), path.read_bytes())
 
 
+def foreign_code(model: Artifact) -> str:
+    """What MLflow's clients would run or load of a stored model that `write_mlflow_model` does not write.
+
+    These files are in no manifest, and who may write to the store may write them.
+
+    Returns:
+        The line of a report; empty where there is nothing, or no such file.
+    """
+    found = model.store.backend.read(model_key(model.digest, MLMODEL))
+    if found is None:
+        return ""
+    try:
+        flavors = load_yaml(found.content.decode())["flavors"]
+        strange = [name for name in flavors if not _is_ours(flavors[name], _FLAVORS[name])]
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError):
+        strange = ["what it holds"]
+    needed = model.store.backend.read(model_key(model.digest, REQUIREMENTS))
+    lines = needed.content.decode(errors="replace").split() if needed else []
+    strange += [line for line in lines if line.partition("==")[0] not in _NEEDED]
+    if not strange:
+        return ""
+    return (
+        f"was not written by `march model register` ({strange[0]}): MLflow's clients would run it; remove it"
+    )
+
+
+def _is_ours(flavor: dict[str, object], ours: dict[str, Any]) -> bool:
+    return {name: flavor[name] for name in flavor if name not in _TEXTS} == ours
+
+
 def _save(
     folder: Path, manifest: Manifest, digest: str, lineage: Lineage | None, metadata: dict[str, str]
 ) -> None:
@@ -62,20 +113,13 @@ def _save(
     # The Auto classes go by config.json; `mlflow.transformers.save_model` would need transformers here.
     model.add_flavor(
         "transformers",
-        task=_TASK,
-        inference_task=_CHAT,
-        instance_type="TextGenerationPipeline",
+        **_FLAVORS["transformers"],
         source_model_name=lineage.run if lineage else digest[:12],
-        pipeline_model_type="AutoModelForCausalLM",
-        model_binary=WEIGHTS,
-        components=["tokenizer"],
-        tokenizer_type="AutoTokenizer",
         transformers_version=versions.get("transformers", ""),
-        code=None,
     )
     pyfunc.save_model(
         str(folder),
-        loader_module="mlflow.transformers",
+        loader_module=_FLAVORS["python_function"]["loader_module"],
         mlflow_model=model,
         signature=ModelSignature(CHAT_MODEL_INPUT_SCHEMA, CHAT_MODEL_OUTPUT_SCHEMA),
         input_example={"messages": [{"role": "user", "content": _EXAMPLE}], "max_tokens": 64},

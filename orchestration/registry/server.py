@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-from pipeline.record.tracking import mlflows_problem
+from pipeline.record.tracking import mlflows_problem, option_of, usable_database
 
 _PAGE = 1_000
 # A server that hangs is given up after two minutes; MLflow's own limits make that a quarter of an hour.
@@ -66,15 +66,16 @@ def one_line_errors(uri: str, *, writes: bool = False) -> Iterator[None]:
     `writes` is for requests of which a lost answer leaves open whether they were done.
     """
     from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import DBAPIError
 
     be_impatient()
     try:
-        yield
-    except MlflowException as error:
+        with usable_database(uri):
+            yield
+    except (MlflowException, DBAPIError) as error:
         fix = "fix the address or the name"
-        if error.error_code in _UNSURE:
+        if isinstance(error, DBAPIError) or error.error_code in _UNSURE:
             fix = "start its server, or fix the address"
             if writes:
                 fix += "; look at `march model list` first: unless it was done, the same command goes on"
-        named = "MLFLOW_TRACKING_URI" if os.environ.get("MLFLOW_TRACKING_URI") == uri else "--mlflow"
-        raise ValueError(f"{named} {uri}: {mlflows_problem(error)}; {fix}") from error
+        raise ValueError(f"{option_of(uri)} {uri}: {mlflows_problem(error)}; {fix}") from error

@@ -6,11 +6,16 @@ MLflow's clients load (`mlflow_model.py`); our own commands read the weights by 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from orchestration.registry.logged import StoredModel, log_stored_model
 from orchestration.registry.server import EXISTS, MISSING, one_line_errors, pages, past_races, unless
 from pipeline.record.tracking import LINEAGE_RUN_TAG, registry_address
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
 URI_TAG, SHA256_TAG, LINEAGE_TAG = "march.weights_uri", "march.weights_sha256", "march.lineage_sha256"
@@ -30,27 +35,59 @@ class ModelVersion:
     created_ms: int
 
 
-class Registry:
-    """The registry of one MLflow server; None: the file that a retraining without an address keeps here."""
+def require_name(model: str) -> None:
+    """Raises ValueError for what cannot name a model."""
+    if not _can_be_ours(model):
+        raise ValueError(f"MODEL: {model!r} cannot name a model; leave out quotes, / : @ and \\")
 
-    def __init__(self, uri: str | None) -> None:
+
+def _can_be_ours(model: str) -> bool:
+    return bool(model) and not any(letter in model for letter in "'/:@\\")
+
+
+class Registry:
+    """The registry of one MLflow server; None: the file that a retraining without an address keeps here.
+
+    An SQLite file must be there, unless this is what `creates` the registry.
+    """
+
+    def __init__(self, uri: str | None, *, creates: bool = False) -> None:
+        self.uri = registry_address(uri, creates=creates)
+
+    @cached_property
+    def _client(self) -> "MlflowClient":
         from mlflow import MlflowClient
 
-        self.uri = uri = registry_address(uri)
-        with one_line_errors(uri):
-            self._client = MlflowClient(tracking_uri=uri, registry_uri=uri)
+        return MlflowClient(tracking_uri=self.uri, registry_uri=self.uri)
 
     def models(self) -> list[str]:
-        with one_line_errors(self.uri):
-            return sorted(one.name for one in pages(self._client.search_registered_models))
+        """Names of the models that can be ours."""
+        return [name for name in self._names() if _can_be_ours(name)]
+
+    def other_models(self) -> list[str]:
+        return [name for name in self._names() if not _can_be_ours(name)]
 
     def versions(self, model: str) -> list[ModelVersion]:
         """All versions of a model, from the first to the last."""
-        if not model or any(letter in model for letter in "'/:@\\"):
-            raise ValueError(f"MODEL: {model!r} cannot name a model; leave out quotes, / : @ and \\")
+        require_name(model)
+        return self._versions(model)
+
+    def all_versions(self) -> list[ModelVersion]:
+        """Of all models, also of those whose names cannot be ours: they may have been renamed."""
+        return [one for model in self._names() for one in self._versions(model)]
+
+    def _names(self) -> list[str]:
         with one_line_errors(self.uri):
-            entries = pages(self._client.search_model_versions, filter_string=f"name = '{model}'")
-            found = sorted(entries, key=lambda one: int(one.version))
+            return sorted(one.name for one in pages(self._client.search_registered_models))
+
+    def _versions(self, model: str) -> list[ModelVersion]:
+        quote = '"' if "'" in model else "'"
+        with one_line_errors(self.uri):
+            wanted = (
+                {} if "\\" in model or quote in model else {"filter_string": f"name = {quote}{model}{quote}"}
+            )
+            entries = pages(self._client.search_model_versions, **wanted)
+            found = sorted((one for one in entries if one.name == model), key=lambda one: int(one.version))
         aliases = self.aliases(model) if found else {}
         return [
             ModelVersion(

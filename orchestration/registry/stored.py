@@ -86,8 +86,7 @@ def references(
     Raises:
         ValueError: the registry cannot be read, or what is said to be here is not.
     """
-    found = [one for model in registry.models() for one in registry.versions(model)]
-    versions = [one for one in found if one not in without]
+    versions = [one for one in registry.all_versions() if one not in without]
     named = {place for one in versions for place in _named(one)}
     named |= {place for uri in registry.lineages_of_runs() if (place := located(uri))}
     there = set(store.manifests())  # what is registered by now was published before

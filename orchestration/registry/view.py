@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from orchestration.registry.chain import Chain, Chosen, Made, State
+from orchestration.registry.mlflow_model import MLMODEL, foreign_code
 from orchestration.registry.store import (
     CANDIDATE,
     CHAMPION,
@@ -17,7 +18,7 @@ from orchestration.registry.store import (
     ModelVersion,
     Registry,
 )
-from pipeline.artifacts.address import Artifact
+from pipeline.artifacts.address import Artifact, located
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ def differences(registry: Registry, chain: Chain, *, whole: bool) -> Iterator[Di
         versions = registry.versions(chain.model)
         yield from _aliases(registry, chain.model, last.decision.after, versions)
         yield from _tags(registry, chain, list(chain.history()) if whole else [last], versions)
+        if whole:
+            yield from _weights(chain, last.decision.after, versions)
 
 
 def chosen_version(chosen: Chosen, versions: Sequence[ModelVersion]) -> ModelVersion:
@@ -103,6 +106,18 @@ def _tags(
         if there.get((version, tag)) != value:
             text = f"MLflow's tag {tag} of version {version} is not that of the decision"
             yield Difference(text, partial(registry.set_tag, chain.model, version, tag, value))
+
+
+def _weights(chain: Chain, state: State, versions: Sequence[ModelVersion]) -> Iterator[Difference]:
+    """Where MLflow names another place of a champion's weights, or its clients would run other code."""
+    for chosen in filter(None, (state.champion, state.previous)):
+        found = _registered(chosen, versions)
+        if found and found.uri != chosen.uri:
+            text = f"version {found.version}: MLflow's weights are at {found.uri}, decided was {chosen.uri}"
+            yield Difference(text)
+        place = located(chosen.uri)
+        if place and (problem := foreign_code(Artifact(chain.store, place[1]))):
+            yield Difference(f"version {chosen.version}: its {MLMODEL} {problem}")
 
 
 def _tags_of(chain: Chain, made: Made) -> dict[str, str]:

@@ -53,7 +53,7 @@ class Attempt:
     @cached_property
     def recipe(self) -> Recipe:
         """The job's, as it is written."""
-        return load_recipe(self.recipe_name, list(self.job.recipe.overrides))
+        return load_recipe(self.recipe_name, self.job.recipe_overrides)
 
     @property
     def recipe_name(self) -> str:

@@ -3,6 +3,7 @@
 What they would refuse, `check_evaluation` refuses before anything is trained.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from orchestration.retrain.attempt import Attempt
@@ -10,6 +11,7 @@ from orchestration.retrain.records import Stage, StageRequest, StageResult
 from orchestration.retrain.training import MODEL, bring_weights
 from orchestration.settings.evaluate import EvaluationSettings, evaluation_job
 from pipeline.evaluate.plan import make_plan
+from pipeline.evaluate.results import Counts
 
 EVALUATION, LOGS = "evaluation", "evaluation-logs"
 _UNKNOWN = "candidate"  # weights that are not trained yet
@@ -33,27 +35,26 @@ def evaluate(attempt: Attempt) -> StageResult:
     manifest, tokens = run_evaluation(job, tell=attempt.tell)
     assert manifest is not None, "model and judge were asked together"
     attempt.tell(label="evaluated", done=1, total=1, tokens=tokens, now=True)
-    counts = [one.counts for one in manifest.benchmarks.values()]
-    missing = sum(one.num_failed + one.num_unjudged for one in counts)
-    share = max((one.num_failed + one.num_unjudged) / max(one.num_items, 1) for one in counts)
-    demand_whole(attempt.request, missing, share=share)
+    demand_whole(attempt.request, [one.counts for one in manifest.benchmarks.values()])
     return attempt.result({EVALUATION: attempt.publish(job.out, kind=EVALUATION).digest})
 
 
-def demand_whole(request: StageRequest, num_missing: int, *, share: float) -> None:
+def demand_whole(request: StageRequest, counts: Sequence[Counts]) -> None:
     """Raises where answers or judgements are missing that may yet come.
 
     In the last attempt of a command as many may be missing as the gates allow: they then decide about what is
     there. More would refuse the candidate for good, for what a server did. Attempts of earlier commands do
-    not count: they may have failed for other reasons. `share` is the most that is missing of one benchmark.
+    not count: they may have failed for other reasons. `counts` are those of each benchmark.
 
     Raises:
         IncompleteError: they are asked for again, by this command or by the next.
     """
+    num_missing = sum(one.num_failed + one.num_unjudged for one in counts)
+    share = max((one.num_failed + one.num_unjudged) / max(one.num_asked, 1) for one in counts)
     is_last = request.command_attempt >= request.job.retries.attempts
     if num_missing and not (is_last and share <= request.max_missing):
         raise IncompleteError(
-            f"{num_missing:,} answers or judgements are missing ({share:.0%} of a benchmark's items); "
+            f"{num_missing:,} answers or judgements are missing ({share:.0%} of a benchmark's answers); "
             "they are asked for again"
         )
 

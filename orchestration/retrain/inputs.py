@@ -84,7 +84,7 @@ class Plan:
 
 def make_plan(job: Job) -> Plan:
     """Looks up and reads all that a job names, so that nothing is refused by a later stage."""
-    recipe = load_recipe(job.recipe.name, list(job.recipe.overrides))
+    recipe = load_recipe(job.recipe.name, job.recipe_overrides)
     return Plan(
         job=job,
         recipe=recipe,

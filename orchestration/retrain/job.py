@@ -194,8 +194,7 @@ class Job(Settings):
     @model_validator(mode="after")
     def _data_can_be_watched(self) -> Self:
         data = self.triggers.data
-        reads = self.data.rows is not None or self.data.prepare is not None
-        if data is not None and not (data.paths or data.pointers or reads):
+        if data is not None and not (data.paths or data.pointers or self.gives_rows):
             raise ValueError("triggers.data: the job reads no data; name paths or pointers, or remove it")
         return self
 
@@ -203,9 +202,21 @@ class Job(Settings):
     def folder(self) -> Path:
         return (self.work / self.name).absolute()
 
+    @property
+    def gives_rows(self) -> bool:
+        return self.data.rows is not None or self.data.prepare is not None
+
+    @property
+    def recipe_overrides(self) -> list[str]:
+        """Of the recipe, which need not name a path for rows that the job gives."""
+        if not self.gives_rows:
+            return list(self.recipe.overrides)
+        path = self.data.rows or self.folder / "rows"
+        return [*self.recipe.overrides, "data.source=prepared", f"data.path={path}"]
+
 
 def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
-    """Reads a job by the path of its file, or by the name of one that is shipped; KEY=VALUE go over its keys.
+    """Reads a job by its file, the folder of that, or the name of a shipped one; KEY=VALUE go over its keys.
 
     Raises:
         FileNotFoundError: there is no such job.
@@ -225,7 +236,8 @@ def load_job(name_or_path: str, assignments: Sequence[str] = ()) -> Job:
 
 
 def job_file(name_or_path: str) -> Path:
-    for path in (Path(name_or_path), JOBS / f"{name_or_path}.yaml"):
+    given = Path(name_or_path)
+    for path in (given, JOBS / f"{name_or_path}.yaml", given / "job.yaml"):
         if path.is_file():
             return path
     known = ", ".join(sorted(path.stem for path in JOBS.glob("*.yaml") if "name:" in path.read_text()))

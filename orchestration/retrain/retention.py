@@ -6,6 +6,7 @@ request. What registered versions, MLflow's runs, pointers and decisions name st
 
 import logging
 import shutil
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from orchestration.registry.chain import Chosen
@@ -37,7 +38,7 @@ def prune_after(job: Job, store: ArtifactStore, decisions: Decisions) -> None:
         _forget_weights(decisions)
         idle = idle_versions(decisions, settings.versions, store, grace=grace)
         stale = stale_results(store, settings.keep_last, job=job.name)
-        stale |= {name for version in idle for name in results_of_version(store, version)}
+        stale |= results_of_versions(store, idle)
         named = references(decisions.registry, store, without=idle)
         garbage = find_garbage(
             store, references=named, grace=grace, stale=stale, with_ancestors=settings.ancestors
@@ -106,14 +107,15 @@ def _is(version: ModelVersion, chosen: Chosen) -> bool:
     return version.version == chosen.version or version.sha256 == chosen.sha256
 
 
-def results_of_version(store: ArtifactStore, version: ModelVersion) -> set[str]:
-    """Names of pointers to results that made a version, which keep what it needs from being garbage.
+def results_of_versions(store: ArtifactStore, versions: Sequence[ModelVersion]) -> set[str]:
+    """Names of pointers to results that made some versions, which keep what these need from being garbage.
 
     Prepared rows are left out: other weights are trained on them, too.
     """
-    weights, lineage = located(version.uri), version.tags.get(LINEAGE_TAG, "")
-    made = {digest for digest in (weights[1] if weights else "", lineage) if is_digest(digest)}
-    made &= set(store.manifests())
+    if not versions:
+        return set()
+    there, weights = set(store.manifests()), {version.sha256 for version in versions}
+    made = {digest for version in versions for digest in _digests_of(version)} & there
     named = {one for digest in made for one in store.manifest(digest).refers}
     made |= {one for one in named if store.manifest(one).kind == EVALUATION}
     found: set[str] = set()
@@ -124,9 +126,15 @@ def results_of_version(store: ArtifactStore, version: ModelVersion) -> set[str]:
         if not isinstance(record, dict) or record.get("stage") == Stage.PREPARE:
             continue
         result = StageResult.model_validate(record)
-        if made & {*result.outputs.values()} or result.facts.get("weights_sha256") == version.sha256:
+        if made & {*result.outputs.values()} or result.facts.get("weights_sha256") in weights:
             found.add(name)
     return found
+
+
+def _digests_of(version: ModelVersion) -> Iterator[str]:
+    """What names a version in its store: its weights and its lineage."""
+    weights = located(version.uri)
+    yield from filter(is_digest, (weights[1] if weights else "", version.tags.get(LINEAGE_TAG, "")))
 
 
 def stale_results(store: ArtifactStore, keep_last: int, *, job: str = "") -> set[str]:

@@ -66,8 +66,6 @@ def _rows(attempt: Attempt) -> Path:
 
 
 def _prepare(attempt: Attempt, given: PrepareSettings, out: Path) -> None:
-    from pipeline.data.card import write_card
-
     same = {"max_shared_documents", "noise", "unanswerable", "limit", "sample", "seed"}
     choices = Choices(
         near_duplicates=given.near_duplicates or None,
@@ -91,4 +89,4 @@ def _prepare(attempt: Attempt, given: PrepareSettings, out: Path) -> None:
         done += num_rows
         attempt.tell(label="preparing", done=done, total=0)
 
-    write_card(run_job(job, count), out)
+    run_job(job, count)

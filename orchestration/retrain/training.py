@@ -6,7 +6,7 @@ whole checkpoint on the same machine; on another one it begins again.
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from orchestration.retrain.rows import ROWS
 from pipeline.lineage.publish import collect
 from pipeline.lineage.record import SURROUNDINGS_FILE
 from pipeline.record.run import RESULT_FILE
-from pipeline.record.tracking import RUN_FILE, STEPS_FILE, read_steps
+from pipeline.record.tracking import RUN_FILE, STEPS_FILE, TIMESTAMP, last_row, rows_since
 from reward.offline.files import replace_file, weights_sha256
 
 MODEL, RUN, LINEAGE_FILE = "model", "run", "lineage.json"
@@ -41,13 +41,12 @@ def train(attempt: Attempt) -> StageResult:
         said.append(f"model={bring_weights(parent)}")
     if attempt.recipe.tracking.uri is None:
         said.append(f"tracking.uri={attempt.job.registry.address}")
-    run_dir = attempt.folder / RUN
+    run_dir, name = attempt.folder / RUN, f"{attempt.job.name}-{attempt.folder.name}"
     with _progress(attempt, run_dir):
-        name = f"{attempt.job.name}-{attempt.folder.name}"
         run_training(attempt.recipe_name, run_dir=run_dir, overrides=said, part_of=name)
     model = run_dir / "model"
     weights = attempt.publish(model, kind=MODEL)
-    record = attempt.publish(_record(run_dir, attempt.folder / "record", parent), kind=RUN)
+    record = attempt.publish(_record(run_dir, attempt.folder / "record", parent, name), kind=RUN)
     drop_checkpoints(attempt, run_dir)
     made = {MODEL: weights.digest, RUN: record.digest}
     return attempt.result(made, facts={"weights_sha256": weights_sha256(model)})
@@ -64,17 +63,17 @@ def bring_weights(found: ParentWeights) -> Path:
     return local_weights(ModelVersion(found.version, found.uri, found.sha256, (), {}, 0))
 
 
-def num_tokens(steps: list[dict[str, float]]) -> int:
+def num_tokens(steps: Sequence[Mapping[str, float]]) -> int:
     return int(sum(value for step in steps for name, value in step.items() if name.endswith(_TOKENS)))
 
 
-def _record(run_dir: Path, folder: Path, parent: ParentWeights) -> Path:
+def _record(run_dir: Path, folder: Path, parent: ParentWeights, name: str) -> Path:
     """What the publish stage needs of a run, on whatever machine it is."""
     folder.mkdir(exist_ok=True)
-    for name in _KEPT:
-        if (run_dir / name).is_file():
-            shutil.copyfile(run_dir / name, folder / name)
-    lineage = collect(run_dir, parent=parent.lineage)
+    for file in _KEPT:
+        if (run_dir / file).is_file():
+            shutil.copyfile(run_dir / file, folder / file)
+    lineage = collect(run_dir, parent=parent.lineage).model_copy(update={"run": name})
     replace_file(folder / LINEAGE_FILE, lineage.model_dump_json(indent=2) + "\n")
     return folder
 
@@ -83,15 +82,16 @@ def _record(run_dir: Path, folder: Path, parent: ParentWeights) -> Path:
 def _progress(attempt: Attempt, run_dir: Path) -> Iterator[None]:
     """Tells the steps and the tokens that were spent while a training runs in this process."""
     ended = threading.Event()
-    spent, before = 0, num_tokens(read_steps(run_dir))
+    last = last_row(run_dir) or {}
+    spent, counted = 0, int(last.get(TIMESTAMP, 0))
 
     def tell(*, now: bool = False) -> None:
-        nonlocal spent, before
-        steps, total = read_steps(run_dir), attempt.recipe.data.max_steps or 0
+        nonlocal last, spent, counted
         # Steps behind the checkpoint that a run goes on from are dropped and done, and paid for, again.
-        tokens = num_tokens(steps)
-        spent, before = spent + max(0, tokens - before), tokens
-        attempt.tell(label="training", done=len(steps), total=total, tokens=spent, now=now)
+        new, last = rows_since(run_dir, counted), last_row(run_dir) or {}
+        spent, counted = spent + num_tokens(new), max([counted, *(row[TIMESTAMP] for row in new)])
+        done, total = int(last.get("step", 0)), attempt.recipe.data.max_steps or 0
+        attempt.tell(label="training", done=done, total=total, tokens=spent, now=now)
 
     def keep_telling() -> None:
         while not ended.wait(_POLL_S):

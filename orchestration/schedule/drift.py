@@ -14,9 +14,12 @@ grow beside later ones would put other answers into looks that were made: each w
 """
 
 import glob
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -26,6 +29,7 @@ from reward.offline.inputs import format_of, read_rows
 from reward.offline.rows import InputRecord, explain
 from reward.types import Outcome, Record
 
+_BLOCK = 1 << 20  # bytes that are read at once
 NUM_RECORDED = 50  # files; those with earlier names count as settled. A tag of MLflow holds no more.
 
 
@@ -88,7 +92,7 @@ class Tally:
     num_scored: int
 
 
-def look(answers: Sequence[Judged], settings: DriftSettings, *, num_looks: int) -> Drift:
+def look(answers: Collection[Judged], settings: DriftSettings, *, num_looks: int) -> Drift:
     """Looks at verdicts; `num_looks` were made since the last retraining, before this one."""
     outcomes = [one.outcome for one in answers]
     tallies = _tallies(answers)
@@ -158,7 +162,12 @@ def _tallies(answers: Iterable[Judged]) -> list[Tally]:
 
 def lines_of(folder: Path, patterns: Sequence[str]) -> dict[str, int]:
     """Whole lines of the files of verdicts, by path as seen from the folder, in the order of names."""
-    return {name: (folder / name).read_bytes().count(b"\n") for name in _files(folder, patterns)}
+    return {name: _num_lines(folder / name) for name in _files(folder, patterns)}
+
+
+def _num_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(partial(file.read, _BLOCK), b""))
 
 
 def recorded(lines: Mapping[str, int]) -> dict[str, int]:
@@ -183,21 +192,24 @@ def look_at(
                 f"{name}: has grown since {max(settled)} was there, so looks would be made again with other "
                 "answers; append to the last file by name alone, or write new ones"
             )
-    verdicts = [
-        one
-        for name, num in lines.items()
-        for one in _verdicts(folder / name, _first(name, num, settled), num)
-    ]
-    sources = _sources(folder, settings.answers, {one.input_sha256 for one in verdicts})
-    judged = [Judged(one.outcome, sources.get(one.input_sha256, one.input_sha256)) for one in verdicts]
-    found = look(judged, settings, num_looks=0) if len(judged) < settings.min_answers else None
-    for number, end in enumerate(range(settings.min_answers, len(judged) + 1, settings.min_answers)):
-        found = look(judged[max(0, end - settings.window) : end], settings, num_looks=number)
-        if found.state is DriftState.DRIFTED:
-            break
-    assert found is not None, "there is a look for every number of verdicts"
-    num_unmatched = sum(one.input_sha256 not in sources for one in verdicts) if settings.answers else 0
-    return found.model_copy(update={"num_new": len(verdicts), "num_unmatched": num_unmatched})
+
+    def unsettled() -> Iterator[_VerdictLine]:
+        for name, num in lines.items():
+            yield from _verdicts(folder / name, _first(name, num, settled), num)
+
+    wanted = {one.input_sha256 for one in unsettled()} if settings.answers else set[str]()
+    sources = _sources(folder, settings.answers, wanted)
+    newest = deque[Judged](maxlen=settings.window)  # a year's verdicts would fill the memory
+    found, num_new, num_unmatched = None, 0, 0
+    for num_new, one in enumerate(unsettled(), start=1):
+        digest = one.input_sha256
+        num_unmatched += bool(settings.answers) and digest not in sources
+        newest.append(Judged(one.outcome, sources.get(digest, digest)))
+        is_open = found is None or found.state is not DriftState.DRIFTED
+        if is_open and num_new % settings.min_answers == 0:
+            found = look(newest, settings, num_looks=num_new // settings.min_answers - 1)
+    found = found or look(newest, settings, num_looks=0)
+    return found.model_copy(update={"num_new": num_new, "num_unmatched": num_unmatched})
 
 
 def _first(name: str, num: int, settled: Mapping[str, int]) -> int:
@@ -207,14 +219,13 @@ def _first(name: str, num: int, settled: Mapping[str, int]) -> int:
     return num if len(settled) == NUM_RECORDED and name < min(settled) else 0
 
 
-def _verdicts(path: Path, first: int, end: int) -> list[_VerdictLine]:
-    found = []
-    for number, line in enumerate(path.read_bytes().split(b"\n")[first:end], start=first + 1):
-        try:
-            found.append(_VerdictLine.model_validate_json(line))
-        except ValidationError as error:
-            raise ValueError(f"{path}:{number}: no verdict of march audit: {explain(error)}") from error
-    return found
+def _verdicts(path: Path, first: int, end: int) -> Iterator[_VerdictLine]:
+    with path.open("rb") as file:
+        for number, line in enumerate(islice(file, first, end), start=first + 1):
+            try:
+                yield _VerdictLine.model_validate_json(line)
+            except ValidationError as error:
+                raise ValueError(f"{path}:{number}: no verdict of march audit: {explain(error)}") from error
 
 
 def _sources(folder: Path, patterns: Sequence[str], wanted: set[str]) -> dict[str, str]:

@@ -24,9 +24,9 @@ from orchestration.retrain.results import open_job_store
 from orchestration.retrain.view import approval_of, outcome_line, stages_table
 from orchestration.schedule.drift import DriftState
 from orchestration.schedule.due import Look, Trigger, look_around
+from pipeline.record.tracking import sqlite_file
 from reward.types import Record
 
-_SQLITE = "sqlite:///"
 _NUM_RETRAININGS = 5  # the last ones
 _PATIENCE_S = 2.0  # for an MLflow server that does not answer
 _SILENT_S = 300.0  # without a sign of life for so long, a retraining is probably gone
@@ -78,11 +78,11 @@ def read_status(names: Sequence[str]) -> Status:
 def _job_status(file: Path, now: float) -> JobStatus:
     job, problems = load_job(str(file)), list[str]()
     look, model, retrainings = None, None, list[Retraining]()
-    is_there = has_registry(job.registry.address)
+    missing = missing_registry(job.registry.address)
     with _named_problem(problems):
-        model = _model_status(job) if is_there else None
+        model = None if missing else _model_status(job)
     with _named_problem(problems):
-        if is_there:
+        if not missing:
             retrainings = Ledger(job.registry.address, patience_s=_PATIENCE_S).retrainings(job.name)
         look = look_around(job, file.parent, lambda name: open_job_store(job).pointed(name), retrainings, now)
     return JobStatus(
@@ -92,7 +92,7 @@ def _job_status(file: Path, now: float) -> JobStatus:
         budget=job.budget,
         look=look,
         model=model,
-        missing=None if is_there else str(Path(job.registry.address.removeprefix(_SQLITE)).absolute()),
+        missing=str(missing) if missing else None,
         retrainings=tuple(retrainings[:_NUM_RETRAININGS]),
         problems=tuple(problems),
     )
@@ -114,10 +114,10 @@ def _model_status(job: Job) -> ModelStatus:
     )
 
 
-def has_registry(address: str) -> bool:
-    """Whether there is something to ask; asking would make a database that is not there."""
-    file = address.removeprefix(_SQLITE)
-    return file == address or Path(file).is_file()
+def missing_registry(address: str) -> Path | None:
+    """The registry's file, if there is none yet: asking would make it."""
+    file = sqlite_file(address)
+    return None if file is None or file.is_file() else file.absolute()
 
 
 @contextmanager

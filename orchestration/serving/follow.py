@@ -44,6 +44,7 @@ class Fetched:
 
     version: str  # its number; "" for weights that are no version
     weights: str  # their folder
+    sha256: str = ""  # of the weights: a version is known by it, since MLflow's numbers and tags can change
 
 
 Command = Callable[[Fetched, int], Sequence[str]]  # of a server of these weights on this port
@@ -117,15 +118,15 @@ class Follower:
                 child.stop()
 
     async def _follow(self) -> None:
-        left_alone = ""  # a version that failed
+        left_alone = ""  # weights that failed
         while True:
             await asyncio.sleep(1.0)
             found, served = self._found[-1], self._children[0].served
-            if found.version == served.version:
+            if found.weights == served.weights:
                 left_alone = ""
-            elif found.version != left_alone:
+            elif found.weights != left_alone:
                 logger.info("%s is to be served; %s answers meanwhile", _named(found), _named(served))
-                left_alone = "" if await self._replace_by(found) else found.version
+                left_alone = "" if await self._replace_by(found) else found.weights
                 self._forget_others(served)
 
     async def _replace_by(self, found: Fetched) -> bool:

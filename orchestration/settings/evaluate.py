@@ -116,9 +116,11 @@ def _model(model: str, model_name: str | None) -> tuple[SamplerConfig, str | Non
     """How the model is sampled, and what its weights are when they lie here."""
     if model.startswith(_MLFLOW_SCHEMES):
         from pipeline.models.sources import fetch_model
-        from pipeline.record.tracking import registry_address
+        from pipeline.record.tracking import registry_address, usable_database
 
-        model = str(fetch_model(model, server=registry_address(os.environ.get("MLFLOW_TRACKING_URI"))))
+        server = registry_address(os.environ.get("MLFLOW_TRACKING_URI"))
+        with usable_database(server):
+            model = str(fetch_model(model, server=server))
     config = audit_sampler(model, model_name)
     if config.kind != "vllm" or not (folder := Path(config.model)).is_dir():
         return config, None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
     from rich.console import Console
 
+_MAX_KEYS = 10  # that are named
 _FREE_WIDTH = 10_000  # no table is as wide
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ORCHESTRATOR = {"boto3", "cronsim", "mlflow", "psycopg", "ray", "scipy"}
@@ -20,11 +22,16 @@ _TRAINING_EXTRAS = "pip install '.[train-cpu]', or train-gpu with an NVIDIA GPU"
 
 
 def fail(line: str, *, code: int) -> NoReturn:
-    """Ends the command with one line and an exit code; what it quotes cannot command the terminal."""
+    """Ends the command with one line and an exit code."""
+    warn(line)
+    raise SystemExit(code)
+
+
+def warn(line: str) -> None:
+    """Says one line; what it quotes cannot command the terminal, nor begin a line of its own."""
     from reward.offline.excerpt import printable
 
     print(f"march: {printable(' '.join(line.split()))}", file=sys.stderr)
-    raise SystemExit(code)
 
 
 def warn_ignored(where: str, **options: object) -> None:
@@ -33,6 +40,15 @@ def warn_ignored(where: str, **options: object) -> None:
         if value:
             option = name if name.startswith("set ") else name.replace("_", "-")
             print(f"march: --{option} has no effect {where}", file=sys.stderr)
+
+
+def unused_keys(keys: Collection[str]) -> str:
+    """The line that names the keys of rows that nothing reads."""
+    from reward.offline.excerpt import printable
+
+    shown = ", ".join(printable(" ".join(key.split())) or "''" for key in sorted(keys)[:_MAX_KEYS])
+    verb = "keys of rows are" if len(keys) > 1 else "key of rows is"
+    return f"{len(keys):,} {verb} not used: {shown}{', ...' if len(keys) > _MAX_KEYS else ''}"
 
 
 def output_console(**options: Any) -> Console:
@@ -72,13 +88,15 @@ def user_error(error: Exception) -> str | None:
     if isinstance(error, OSError) and error.filename is not None:
         fix = "make room on its disk" if error.errno in _FULL else "fix the path or its permissions"
         return f"{error.filename}: {error.strerror}; {fix}"
+    if isinstance(error, OSError) and error.errno in _FULL:  # of a write, which names no file
+        return f"{error.strerror}; make room on the disk that is full (march doctor --only disk)"
     if isinstance(error, yaml.YAMLError):
         return f"not YAML: {error}"
     return str(error) if isinstance(error, ValueError | OSError) else None
 
 
 def _problem(problem: ErrorDetails) -> str:
-    from reward.problems import SAID_WHOLE
+    from reward.problems import SAID_WHOLE, shown
 
     field = ".".join(str(part) for part in problem["loc"])
     text = problem["msg"]
@@ -90,4 +108,4 @@ def _problem(problem: ErrorDetails) -> str:
 
     given = problem["input"]
     found = redact(given) if isinstance(given, str) else given
-    return f"{field}: {text} (found {found!r:.60})"
+    return f"{field}: {text} (found {shown(found)})"
