@@ -33,6 +33,11 @@ def test_every_match_of_the_proposers_pattern_parses_completely(text: str) -> No
         assert leaks or any(claim.answer == answer.removesuffix("]") for claim in parsed.claims)
 
 
+@pytest.mark.parametrize("answer", ["012345678", "012345.678", "000,000.000"])
+def test_no_answer_begins_with_a_nought_that_a_telephone_number_has(answer: str) -> None:
+    assert not re.fullmatch(proposer_pattern(1), f"- Question: Which number is it? [Answer: {answer}]")
+
+
 @QUICK
 @given(
     st.integers(1, 4).flatmap(

@@ -42,7 +42,7 @@ _MOST_ITEMS = 2  # read, usable or not, as a multiple of the claims allowed
 _EVIDENCE_OF_NEXT = re.compile(r"\bevidence:", re.IGNORECASE)
 _EVIDENCE = re.compile(r"\A[* \t]{0,8}evidence:[* \t]{0,8}", re.IGNORECASE)
 
-_INTEGER = r"([0-9]{1,15}|[0-9]{1,3}(,[0-9]{3}){1,4})"
+_INTEGER = r"(0|[1-9][0-9]{0,14}|[1-9][0-9]{0,2}(,[0-9]{3}){1,4})"  # what begins with 0 may be a telephone's
 _NUMBER = rf"-?{_INTEGER}(\.[0-9]{{1,8}})?%?"
 _MONTH = "(January|February|March|April|May|June|July|August|September|October|November|December)"
 _RANGE = r"[0-9]{1,3}-[0-9]{1,3}"  # longer ends may fall, and what falls is no range
