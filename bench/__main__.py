@@ -2,7 +2,7 @@
 
     python -m bench [NAME ...] [--data PATH ...]
 
-`--data` is for `ragtruth` (one folder) and `swaps` (any number), which read the rows of the tests without it,
+`--data` is for `ragtruth` (one folder), `swaps` and `tables` (any number), which else read the tests' rows,
 for `credit`, the folders of trainings on a world, and for `auditors`, what `march demo` measured.
 """
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 BENCHMARKS = (
     *("artifacts", "auditors", "credit", "drift", "prepare", "promotion", "ragtruth", "reward_server"),
-    *("sizing", "swaps", "training"),
+    *("sizing", "swaps", "tables", "training"),
 )
-WITH_DATA = ("auditors", "credit", "ragtruth", "swaps")
+WITH_DATA = ("auditors", "credit", "ragtruth", "swaps", "tables")
 
 
 def main() -> None:

@@ -136,7 +136,7 @@ def test_no_right_answer_of_others_is_refuted_for_its_subject() -> None:
         documents = [Document.model_validate(one) for one in row["documents"]]
         _, notes = audit(row["response"], *documents)
         found[row["right"]] += any("the documents say it of another: " in note for note in notes)
-    assert found == {True: 0, False: 4}  # most of those documents name both subjects
+    assert found == {True: 0, False: 6}  # most of those documents name both subjects; two are tables
 
 
 def test_values_of_two_paragraphs_of_wikipedia_are_mostly_seen_to_be_exchanged_and_right_ones_accepted() -> (

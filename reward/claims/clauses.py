@@ -45,6 +45,16 @@ class Clauses:
         low, high = self._clause(target.start, target.end)
         return frozenset(_WORD.findall(self._response[low:high].lower()))
 
+    def around(self, target: Target) -> tuple[str, str]:
+        """What the clause of a mention says before it and behind it."""
+        low, high = self._clause(target.start, target.end)
+        return self._response[low : target.start], self._response[target.end : high]
+
+    def opening(self, target: Target) -> str:
+        """What the sentence of a mention says before its clause."""
+        low, _ = sentence_span(self._response, target.start, target.end)
+        return self._response[low : max(low, self._clause(target.start, target.end)[0])]
+
     def subject(self, target: Target) -> Name | None:
         """The name that the clause of a mention begins with: "X was", "the date of birth of X was".
 

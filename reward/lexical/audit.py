@@ -24,13 +24,14 @@ from typing import Any
 from reward.checks import CHECKS
 from reward.checks.check import Found
 from reward.claims import kinds_for, targets_of
-from reward.claims.kind import Mention, Target
+from reward.claims.kind import Lookup, Mention, Place, Target
 from reward.claims.numbers import Kind, Number
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig, RewardFunction
 from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
 from reward.judging.vote import CANNOT_ANSWER, Reason, judge
+from reward.lexical.cells import Cells
 from reward.lexical.counted import counts_others, is_of_no_count
 from reward.lexical.elsewhere import Elsewhere
 from reward.provenance import provenance_of
@@ -123,6 +124,7 @@ class _Facts:
         self._lookups = {name: kind.lookup(query.documents) for name, kind in kinds.items()}
         self._titles = [Document(id=one.id, text=one.title) for one in query.documents if one.title]
         self._elsewhere = Elsewhere(query, response, targets)
+        self._cells = Cells(query, response, targets)
         self.checks = []
         if config.checks:
             numbers = [target.mention for target in targets if isinstance(target.mention, Number)]
@@ -149,6 +151,8 @@ class _Facts:
             if is_of_no_count(mention, self._response, lookup):
                 place = None
         other = other or of_others
+        if place is not None and place.mention.end and not other:
+            other = self._cells.of_another(target, self._places(mention, lookup) or (place,))
         if other:
             place = None
         if place is not None and not place.mention.end:
@@ -165,6 +169,12 @@ class _Facts:
         must_stand = bool(of_others) or target.kind.must_stand(self._response, mention)
         note = f"the documents say it of another: {other}" if other else self._otherwise(target)
         return Found(ClaimState.NOT_IN_DOCUMENTS, note=note) if must_stand else None
+
+    def _places(self, mention: Mention, lookup: Lookup) -> Sequence[Place[Any]]:
+        """All places that support a number; none of other mentions."""
+        if not isinstance(mention, Number) or not isinstance(lookup, NumberLookup):
+            return ()
+        return lookup.places(mention) or lookup.scaled_places(mention)
 
     def _otherwise(self, target: Target) -> str:
         """What differs in a number of the documents that has the same value; empty without one."""

@@ -25,7 +25,7 @@ from reward.claims.numbers.index import Entry, NumberIndex, identity, index_numb
 from reward.claims.numbers.model import Form, Kind, Number, changed, unbound
 from reward.claims.numbers.other_writings import lengths, other_readings, other_writings
 from reward.claims.numbers.reading import OPEN_DEGREE, close_like
-from reward.claims.numbers.scaled import ANY_CURRENCY, scaled_amounts
+from reward.claims.numbers.scaled import ANY_CURRENCY, scaled_amounts, united_numbers
 from reward.claims.numbers.sentences import is_meant
 from reward.claims.numbers.shares import as_share
 from reward.claims.numbers.trends import MOVES, PARTS_OF_TIME, Trend, are_opposed, in_other_sign
@@ -83,6 +83,7 @@ _OF_A_CLOCK = re.compile(
 _PROFIT = re.compile(rf"\b(?:{TABLES['trends']['balances']['profit']}|income|earn|gain)", re.IGNORECASE)
 _LOSS = re.compile(rf"\b(?:{TABLES['trends']['balances']['loss']}|lost)\b", re.IGNORECASE)
 _SCALES = {"degree_Celsius": "degree_Fahrenheit", "degree_Fahrenheit": "degree_Celsius"}
+_CHANGES = (Trend.RISE_BY, Trend.FALL_BY)
 _WITH_UNITS = (Kind.DURATION, Kind.QUANTITY, Kind.MONEY, Kind.PERCENT)
 _DAY_BEFORE = re.compile(
     r"\b(\d{1,2}) ?(?:to|until|through|and|or|[-\u2013\u2014]) ?"
@@ -126,7 +127,7 @@ class NumberLookup:
         )
         found = found or self._find_denied(claimed, context) or self._find_with_unit(claimed, context)
         found = found or self._find_open_degrees(claimed) or self._find_otherwise(claimed)
-        found = found or self._find_scaled(claimed) or self._find_loss(claimed, context)
+        found = found or next(iter(self.scaled_places(claimed)), None) or self._find_loss(claimed, context)
         found = found or self._find_length(claimed, context) or self._find_part(claimed, context)
         return found or self._find_nth(claimed, context) or self._find_code(claimed)
 
@@ -242,24 +243,27 @@ class NumberLookup:
 
     @cached_property
     def _scaled(self) -> list[Place[Number]]:
-        """The amounts of tables in the scale of their headings."""
+        """The numbers of tables in the scale and unit of their headings."""
         return [
             Place(number, document)
             for document, index in self.texts
-            for number in scaled_amounts(index.text, index.numbers)
+            for read in (scaled_amounts, united_numbers)
+            for number in read(index.text, index.numbers)
         ]
 
-    def _find_scaled(self, claimed: Number) -> Place[Number] | None:
-        """An amount of money in the scale that the heading of a table gives, which tells no rise or fall."""
-        if claimed.kind is not Kind.MONEY or claimed.trend in MOVES or not self._scaled:
-            return None
+    def scaled_places(self, claimed: Number) -> Sequence[Place[Number]]:
+        """The places of tables that support a number in the scale or unit of a heading, and no change."""
+        if claimed.kind not in _WITH_UNITS or claimed.trend in _CHANGES or not self._scaled:
+            return ()
         writings = (claimed, *other_writings(claimed))
+        places = []
         for place in self._scaled:
             found = place.mention
             found = changed(found, unit=claimed.unit) if found.unit == ANY_CURRENCY else found
+            found = changed(found, trend=claimed.trend) if claimed.trend in MOVES else found
             if any(self._says(one, found) for one in writings):
-                return place
-        return None
+                places.append(place)
+        return places
 
     def _find_loss(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """An amount of a sentence on a loss alone: "a net loss of $18 million, or 47 cents a share"."""

@@ -1,8 +1,10 @@
-"""Amounts of a table whose heading gives their scale: "(in thousands)" makes $842,310 of a row $842 million.
+"""Numbers of a table whose heading gives their scale or unit: "(in thousands)" makes $842,310 $842 million.
 
 The heading holds for the rest of its table, up to the first sentence or another heading, and not for rows of
 shares. A bare number counts as an amount of the heading's currency, or of any where it names none. What is
 written is still an amount of its own, as not every row of such a table is in thousands.
+
+The head of a row or column gives a unit in parentheses: "Weight (kg)" over 0.98, which is 980 g.
 """
 
 import re
@@ -13,9 +15,11 @@ from operator import attrgetter
 
 from reward.claims.numbers.dates import looks_like_year
 from reward.claims.numbers.digits import EXACT
+from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.units import SIGNS, currency_at
 from reward.claims.numbers.vocabulary import END, TABLES, by_word, either
+from reward.claims.tables import tables_of
 
 ANY_CURRENCY = "?"
 _POWERS = {word: int(power) for word, power in by_word(TABLES["scales"]["of_headings"]).items()}
@@ -31,6 +35,31 @@ _HEADING = re.compile(
 _SENTENCE = re.compile(r"(?<=[^\W\d_]{2})[.!?](?=\s|$)|\n[ \t]*\n(?![ \t]*\|)")
 _OF_SHARES = re.compile(r"\bper\b|\bEPS\b|/ ?share", re.IGNORECASE)
 _LONGEST_LABEL = 200  # characters of a row before its number
+_UNIT = re.compile(r"\((?:in )?([^()\d]{1,20})\)\W*$")
+_OF_MONEY = re.compile(rf"({either(SIGNS)})[ \u00a0]?(.*)")
+_MOST_UNITS = 2000  # cells whose head has one
+
+
+def united_numbers(text: str, numbers: Sequence[Number]) -> Iterator[Number]:
+    """The bare numbers of a text's tables in the units that the heads of their rows and columns give.
+
+    Args:
+        text: A document.
+        numbers: Its numbers, from left to right.
+    """
+    left = _MOST_UNITS
+    for table in tables_of(text) if numbers else ():
+        for number in numbers:
+            cell = table.at(number.start) if number.kind is Kind.COUNT and not number.parts else None
+            heads = (table.rows[cell.row].text, table.columns[cell.column].text) if cell and left else ()
+            for unit in filter(None, map(_UNIT.search, heads)):
+                left -= 1
+                of_money = _OF_MONEY.fullmatch(unit[1])
+                bare = text[number.start : number.end]
+                said = f"{of_money[1]}{bare} {of_money[2]}" if of_money else f"{bare} {unit[1]}"
+                found = find_numbers(said)
+                if len(found) == 1 and found[0].kind is not Kind.COUNT:
+                    yield changed(found[0], start=number.start, end=number.end)
 
 
 def scaled_amounts(text: str, numbers: Sequence[Number]) -> Iterator[Number]:

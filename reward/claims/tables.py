@@ -1,0 +1,196 @@
+"""Tables of a text: lines with vertical bars, as Markdown has them, or with tabs.
+
+The first lines without values are the heads of columns, and so are all lines above a rule (`---`). The first
+cell of a line is the head of its row. A line with nothing but this cell is a heading of the rows below it.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from operator import attrgetter
+
+from reward.claims.names.lexicon import fold, stem
+from reward.claims.numbers.vocabulary import TABLES
+
+_TABLE = re.compile(r"(?:^[^\n|]*\|[^\n]*(?:\n|\Z)){2,}|(?:^[^\n\t]*\t[^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
+_LINE = re.compile(r"[^\n]+")
+_RULE = re.compile(r"[\s|:+-]*-[\s|:+-]*")
+_WORD = re.compile(r"[^\W_]+|%")
+_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
+_VALUE = re.compile(
+    r"[^\w.]*(?:[^\W\d_]{1,3}[ $€£]+)?\W*\d[\d.,]*\W*(?:[^\W\d_]+\W*){0,2}"
+)  # "US$ 5 million"
+_NOTE = re.compile(r"\(\d\)|\*+|[\u00b9\u00b2\u00b3]|(?<=[^\W\d_]{4})\d$|(?<=\))\d$")  # of a footnote
+_NON = re.compile(r"\b([Nn]on)[-\u2010\u2011\u2013 ](?=\w)")
+_A_YEAR = re.compile(r"(?:FY ?|(?:fiscal|year) )?(?:1[89]|20)\d\d(?: ?\(\w\))?", re.IGNORECASE)
+_HEADS = re.compile(
+    r"\(|(?:(?:fiscal )?years?|quarters?|months?|periods?|weeks?|as|for)\b|.*:$|$", re.IGNORECASE
+)
+_BESIDE = re.compile(r"\([^()]*\)")
+_MOST_ROWS, _MOST_COLUMNS = 500, 100
+_LONGEST_VALUE = 40  # characters
+_MOST_WORDS = 6  # of a text in a cell that tells rows apart
+_SMALL = frozenset(TABLES["tables"]["small"].split())
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a row or column is about: the words of its head, and of what is in parentheses there or above it.
+
+    Of a row also the words of its short texts, cell by cell.
+    """
+
+    text: str = ""
+    words: frozenset[str] = frozenset()
+    years: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
+    name: str = ""  # the head without what is in parentheses
+    texts: tuple[frozenset[str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table, `text[start:end]`; columns count from the heads of rows, which are column 0."""
+
+    start: int
+    end: int
+    row: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a text, with the years of all its rows and columns."""
+
+    text: str
+    rows: Sequence[Label]
+    columns: Sequence[Label]
+    cells: Sequence[Cell]  # from left to right
+    years: frozenset[str]
+
+    def at(self, place: int) -> Cell | None:
+        """The cell at a place of the text; None outside of them, and in heads."""
+        before = bisect_right(self.cells, place, key=attrgetter("start")) - 1
+        return self.cells[before] if before >= 0 and place < self.cells[before].end else None
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text in one writing, without the smallest; a number with a word beside it: "aero 14"."""
+    text = _NON.sub(r"\1", text)  # who is in non-current assets is not in current ones
+    found = [(stem(fold(word[0])), word.start(), word.end()) for word in _WORD.finditer(text)]
+    pairs = {
+        f"{one} {other}"
+        for (one, _, end), (other, start, _) in pairwise(found)
+        if one.isdigit() != other.isdigit() and text[end:start] in ("", " ", "-", "\u00a0")
+    }
+    return (
+        frozenset(word for word, *_ in found if not word.isdigit() or _YEAR.fullmatch(word)) - _SMALL | pairs
+    )
+
+
+def years_of(text: str) -> frozenset[str]:
+    """The years from 1800 that a text writes in four digits."""
+    return frozenset(_YEAR.findall(text))
+
+
+@lru_cache(maxsize=64)
+def tables_of(text: str) -> tuple[Table, ...]:
+    """The tables of a text, in order; one with heads of columns further down makes several.
+
+    Those of more than 500 rows or 100 columns are left out: each label is held against each number.
+    """
+    return tuple(table for found in _TABLE.finditer(text) for table in _parts(text, found))
+
+
+def _parts(text: str, found: re.Match[str]) -> Iterator[Table]:
+    lines = list(_LINE.finditer(text, *found.span()))
+    rule = next((place for place, line in enumerate(lines) if _RULE.fullmatch(line[0])), 0)
+    rows = _cells([line for line in lines if not _RULE.fullmatch(line[0])])
+    if len(rows) > _MOST_ROWS or max(map(len, rows), default=0) > _MOST_COLUMNS:
+        return
+    values = [[text[low:high].strip() for low, high in row] for row in rows]
+    width = max(map(len, rows), default=0)
+    years = years_of(found[0])
+    heads, heading = [""] * width, ""
+    labels: list[Label] = []
+    cells: list[Cell] = []
+    for place, (row, said) in enumerate(zip(rows, values, strict=True)):
+        # A line without values has heads, too, where none before it names what the rows are.
+        is_open = not labels and (not heads[0] or not said[0]) and (not rule or not any(heads))
+        has_values = any(map(_is_value, said[1:]))
+        is_head = (
+            place < rule or not (said[0] or labels) or (not has_values and (is_open or _are_heads(said)))
+        )
+        if is_head and labels and any(map(years_of, said[1:])):
+            yield Table(text, labels, _columns(heads), cells, years)
+            heads, labels, cells, heading = [""] * width, [], [], ""
+        if not any(said[1:]):
+            heading = said[0]
+        elif is_head and not labels:
+            heads = [f"{head} {more}".strip() for head, more in zip(heads, _filled(said, width), strict=True)]
+        else:
+            cells += [Cell(*span, len(labels), column) for column, span in enumerate(row) if column]
+            labels.append(_label(said[0], heading, said[1:]))
+    yield Table(text, labels, _columns(heads), cells, years)
+
+
+def _label(text: str, heading: str = "", values: Sequence[str] = ()) -> Label:
+    text = _NOTE.sub("", text)
+    text = " ".join(text.split())
+    name, beside = _BESIDE.sub("", text).strip(), words_of(f"{heading} {' '.join(_BESIDE.findall(text))}")
+    texts = (words_of(value) for value in values if not _is_value(value))
+    short = tuple(words for words in texts if 0 < len(words) <= _MOST_WORDS)
+    return Label(text, words_of(name), years_of(text), beside, name, short)
+
+
+def _columns(heads: Sequence[str]) -> list[Label]:
+    return [Label(), *map(_label, heads[1:])]
+
+
+def _are_heads(values: Sequence[str]) -> bool:
+    """Whether a line further down has the heads of columns: what its label says, or that most are years."""
+    others = [one for one in values[1:] if one]
+    years = sum(_A_YEAR.fullmatch(one) is not None for one in others)
+    return _HEADS.match(values[0]) is not None or 2 * years > len(others)
+
+
+def _filled(values: Sequence[str], width: int) -> list[str]:
+    """The heads of all columns, where one can span several; only their years if they are in the middle."""
+    filled = [*values, *[""] * (width - len(values))]
+    others = filled[1:]
+    if not all(others) and sum(map(bool, others)) == 1:
+        others = [max(others)] * len(others)
+    elif not all(others):
+        is_spanned = others[0] != ""
+        for place, one in enumerate(others):
+            spanned = one or others[place - 1]
+            others[place] = spanned if is_spanned else " ".join(_YEAR.findall(one))
+    return [filled[0], *others]
+
+
+def _cells(lines: Sequence[re.Match[str]]) -> list[list[tuple[int, int]]]:
+    """Where the cells of each line begin and end in the text; bars at the ends of all lines make none."""
+    mark = "|" if any("|" in line[0] for line in lines) else "\t"
+    shown = [line[0].strip() for line in lines]
+    opens = mark == "|" and all(line.startswith(mark) for line in shown)
+    closes = mark == "|" and all(line.endswith(mark) for line in shown)
+    return [list(_split(line, mark, opens=opens, closes=closes)) for line in lines]
+
+
+def _split(line: re.Match[str], mark: str, *, opens: bool, closes: bool) -> Iterator[tuple[int, int]]:
+    start = line.start()
+    parts = line[0].split(mark)
+    for place, part in enumerate(parts):
+        if not (opens and place == 0) and not (closes and place == len(parts) - 1):
+            yield start, start + len(part)
+        start += len(part) + 1
+
+
+def _is_value(cell: str) -> bool:
+    """Whether a cell holds a number or an amount, and no year."""
+    if len(cell) > _LONGEST_VALUE:
+        return False
+    return not _YEAR.search(cell) and _VALUE.fullmatch(_NOTE.sub("", cell)) is not None
