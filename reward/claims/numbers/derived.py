@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from reward.claims.names import find_names
 from reward.claims.names.lexicon import fold, stem
+from reward.claims.numbers.cells_apart import cells_apart
 from reward.claims.numbers.digits import EXACT
 from reward.claims.numbers.equality import conversion
 from reward.claims.numbers.index import NumberIndex
@@ -60,6 +61,7 @@ _BACK = re.compile(
     re.IGNORECASE,
 )
 _RANKS = frozenset(TABLES["relations"]["ranks"].split())  # and other words that tell like things apart
+_LISTS = re.compile(r"[^.;:()!?\d]{0,60}?(?:: | ?\()")
 _BETWEEN = re.compile(r"\b(?:between|from) (?:1[0-9]|20)[0-9]{2} (?:and|to) ")
 _SECOND_AS = re.compile(r" as [^.;]{1,60}? as ")
 _AS_MANY = re.compile(
@@ -125,6 +127,8 @@ def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: 
         lookup: The documents.
     """
     low, high = sentence_span(response, number.start, number.end)
+    if number.kind not in _NEVER and (parts := _listed_parts(number, response, (low, high), numbers, lookup)):
+        return f"the sum of what it lists: {parts}"
     relation = relation_of(number, response, low, high)
     is_limit = number.is_bound and relation.sign == 0 and not relation.is_sum  # "for no more than 20 minutes"
     if relation.is_none or is_limit or number.kind in _NEVER:
@@ -150,7 +154,27 @@ def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: 
             how = _how(one, other, said)
             if how and _are_shown(one, other, said, operands):
                 return _written(one, other, how)
-    return ""
+    apart = cells_apart(number, relation, response, (low, high), numbers, lookup)
+    return f"worked out from the documents: {apart}" if apart else ""
+
+
+def _listed_parts(
+    number: Number, response: str, sentence: tuple[int, int], numbers: Sequence[Number], lookup: NumberLookup
+) -> str:
+    """The numbers behind a colon or in parentheses that give a number before them: "eight (six and two)".
+
+    They are at least two, of its kind and unit, all that are there, and each in the documents.
+    """
+    opening = _LISTS.match(response, number.end, sentence[1])
+    if opening is None or number.form is not Form.EXACT:
+        return ""
+    closed = response.find(")", opening.end()) if opening[0].endswith("(") else -1
+    end = closed if closed >= 0 else sentence[1]
+    parts = [one for one in numbers if opening.end() <= one.start < end and one.kind is number.kind]
+    is_sum = len(parts) > 1 and sum(one.value for one in parts) == number.value
+    if not is_sum or any(one.unit != number.unit or lookup.find(one) is None for one in parts):
+        return ""
+    return " + ".join(response[one.start : one.end] for one in parts)
 
 
 def _old_at(number: Number, relation: Relation, response: str, low: int, high: int) -> tuple[int, int]:

@@ -83,6 +83,7 @@ _OF_A_CLOCK = re.compile(
 _PROFIT = re.compile(rf"\b(?:{TABLES['trends']['balances']['profit']}|income|earn|gain)", re.IGNORECASE)
 _LOSS = re.compile(rf"\b(?:{TABLES['trends']['balances']['loss']}|lost)\b", re.IGNORECASE)
 _SCALES = {"degree_Celsius": "degree_Fahrenheit", "degree_Fahrenheit": "degree_Celsius"}
+_THOUSAND = 1000
 _CHANGES = (Trend.RISE_BY, Trend.FALL_BY)
 _WITH_UNITS = (Kind.DURATION, Kind.QUANTITY, Kind.MONEY, Kind.PERCENT)
 _DAY_BEFORE = re.compile(
@@ -253,12 +254,16 @@ class NumberLookup:
 
     def scaled_places(self, claimed: Number) -> Sequence[Place[Number]]:
         """The places of tables that support a number in the scale or unit of a heading, and no change."""
-        if claimed.kind not in _WITH_UNITS or claimed.trend in _CHANGES or not self._scaled:
+        is_bare = claimed.kind is Kind.COUNT and claimed.step >= _THOUSAND  # "11.9 million" of euros
+        is_amount = is_bare or claimed.kind in _WITH_UNITS
+        if not is_amount or claimed.trend in _CHANGES or not self._scaled:
             return ()
         writings = (claimed, *other_writings(claimed))
         places = []
         for place in self._scaled:
             found = place.mention
+            if is_bare and found.kind is Kind.MONEY:
+                found = changed(found, kind=Kind.COUNT, unit="", dimension="")
             found = changed(found, unit=claimed.unit) if found.unit == ANY_CURRENCY else found
             found = changed(found, trend=claimed.trend) if claimed.trend in MOVES else found
             if any(self._says(one, found) for one in writings):

@@ -29,7 +29,7 @@ _HEADING = re.compile(
     rf"(?:(?:^|[(|:]|\b(?i:amounts?|figures|numbers|values|data|all|expressed|stated|shown|presented),?)"
     rf"[ \t*_]{{0,3}}(?i:in|en)[ ]{_CURRENCY.format('code')}?{_SCALE.format('scale')}"
     rf"(?P<of>[ ](?:of[ ]|de[ ]|d['\u2019]))?"
-    rf"|(?<![\w.,]){_CURRENCY.format('sign')}{_SCALE.format('short')}(?=[ ]?(?:[|):\n]|$)))",
+    rf"|(?<![\w.,]){_CURRENCY.format('sign')}{_SCALE.format('short')}(?=[ ]?(?:[|):\t\n]|$)))",
     re.MULTILINE,
 )
 _SENTENCE = re.compile(r"(?<=[^\W\d_]{2})[.!?](?=\s|$)|\n[ \t]*\n(?![ \t]*\|)")
