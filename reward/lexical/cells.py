@@ -40,6 +40,7 @@ _COMPARES = re.compile(
 _FROM = re.compile(r"\b(?:de|desde|da)\s*$", re.IGNORECASE)
 _IN_ORDER = re.compile(r"\b(?:respectively|jeweils|respectivement|respectivamente|rispettivamente)\b")
 _DENIES = re.compile(r"\b(?:not?|without|nicht|ohne|sans|pas|sin|senza|non)\b|n['\u2019]t\b", re.IGNORECASE)
+_BESIDE = re.compile(r"\([^()]*\)?")
 _GOES_ON = re.compile(r"\s?\w")
 _SHORT = 200  # characters of an answer to the query alone
 _MOST_NAMES = 2  # in a response whose names are held against tables
@@ -97,18 +98,27 @@ class Cells:
         before, behind = self._clauses.around(target)
         opening = self._clauses.opening(target) if before.lstrip()[:1].islower() else ""
         clause = f"{opening} {before} {behind}"
-        own, years = words_of(clause), years_of(before) | years_of(behind)
-        behind = behind if _GOES_ON.match(behind) else ""
-        parts = ((opening, _OPENING), (before, _OPENING), (behind, _BEHIND))
-        firsts = [" ".join(one.split()[:most]) for one, most in parts]
-        words = own
+        own = words_of(clause)
         is_answer = self._is_short and self._counts[target.kind.name] <= 1
         is_answer = is_answer or (bool(own) and own <= self._asked)
-        if is_answer:
-            words, years = own | self._asked, years or years_of(self._query)
         is_plain = not (_COMPARES.search(clause) or _DENIES.search(clause) or _FROM.search(before))
-        named = tuple(words_of(one) for one in firsts)
-        return _Spoken(clause, words, years, own, self._asked, named, is_answer, is_plain)
+        years = self._years(f"{opening} {before}", behind)
+        if is_answer and years is None:
+            years = years_of(self._query)
+        parts = ((opening, _OPENING), (before, _OPENING), (behind if _GOES_ON.match(behind) else "", _BEHIND))
+        named = tuple(words_of(" ".join(part.split()[:most])) for part, most in parts)
+        words = own | self._asked if is_answer else own
+        return _Spoken(clause, words, years or frozenset(), own, self._asked, named, is_answer, is_plain)
+
+    def _years(self, before: str, behind: str) -> frozenset[str] | None:
+        """The years that a clause names; none of what it compares with, and None if it names no year."""
+        before, behind = _BESIDE.sub("", before), _BESIDE.sub("", behind)
+        if _COMPARES.search(before) or _FROM.search(before):
+            return frozenset()
+        years = years_of(before)
+        if later := years_of(behind):
+            return frozenset() if _COMPARES.search(behind) or _DENIES.search(behind) else years | later
+        return years or None
 
     @cached_property
     def _asked(self) -> frozenset[str]:
@@ -134,7 +144,7 @@ def _other(text: str, start: int, spoken: _Spoken, mention: Number | Name) -> st
     row = _other_row(table, cell, spoken)
     if isinstance(mention, Name):
         return row if spoken.is_plain else ""
-    year = "" if _is_calendar(mention) or not spoken.is_plain else _other_year(table, cell, spoken)
+    year = "" if _is_calendar(mention) else _other_year(table, cell, spoken)
     return year or row or _other_column(table, cell, spoken)
 
 
