@@ -142,3 +142,34 @@ def test_a_question_that_names_the_quarter_gives_it_away() -> None:
     quarter = DATES.find("It fell in Q3 2018.")[0]
     assert DATES.gives_away("What fell in the third quarter?", quarter)
     assert not DATES.gives_away("When did it fall?", quarter)
+
+
+@pytest.mark.parametrize(
+    ("document", "right", "wrong"),
+    [
+        (
+            "Invoice of 17 October 2023. Payable within 14 days of the invoice date.",
+            "It was due within two weeks, i.e. by 31 October 2023.",
+            "It was due within two weeks, i.e. by 30 October 2023.",
+        ),
+        (
+            "Die ersten sechs Monate sind Probezeit. Das Arbeitsverhältnis beginnt am 1. April 2024.",
+            "Die Probezeit dauert sechs Monate ab dem 1. April 2024 und endet am 30. September 2024.",
+            "Die Probezeit dauert sechs Monate ab dem 1. April 2024 und endet am 31. Oktober 2024.",
+        ),
+        (
+            "The office is open Monday to Friday from 9 to 5.",
+            "The office is open Monday to Friday.",
+            "The office is open Monday to Thursday.",
+        ),
+        (
+            "Ouverte le samedi de 10 h à 17 h sans interruption.",
+            "Ouverte le samedi de 10 heures à 17 heures.",
+            "Ouverte le samedi de 10 heures à 18 heures.",
+        ),
+    ],
+)
+def test_terms_and_hours_from_one_to_another(document: str, right: str, wrong: str) -> None:
+    query = RagQuery(id="q", query="?", documents=(Document(id="d", text=document),))
+    outcomes = [lexical_audit(query, answer, AuditConfig()).outcome for answer in (right, wrong)]
+    assert outcomes == [Outcome.SUPPORTED, Outcome.REFUTED]

@@ -168,3 +168,62 @@ def test_a_wrong_name_that_opens_a_sentence_is_refuted(document: str, answer: st
 def test_a_value_of_the_opposite_is_refuted(document: str, wrong: str, right: str) -> None:
     assert not audit(document, wrong)[0]
     assert audit(document, right)[0]
+
+
+PLANS = "| Plan | 2022 | 2023 |\n|---|---|---|\n| Starter | €1,149 | €1,199 |\n| Team | €1,399 | €1,449 |"
+
+
+@pytest.mark.parametrize(
+    ("document", "right", "wrong"),
+    [
+        (
+            PLANS,
+            "Team cost €1,449, €50 more than the year before.",
+            "Team cost €1,449, €60 more than the year before.",
+        ),
+        (
+            PLANS,
+            "In 2023 Team cost €1,449, €250 more than Starter.",
+            "In 2023 Team cost €1,449, €250 less than Starter.",
+        ),
+        (
+            PLANS,
+            "Starter was €1,149, and in 2023 it was €50 more.",
+            "Starter was €1,149, and in 2023 it was €50 less.",
+        ),
+        (
+            "Six production sites and two sales offices were visited.",
+            "Eight places were visited (six production sites and two sales offices).",
+            "Nine places were visited (six production sites and two sales offices).",
+        ),
+        (
+            "Of the 450 contracts 414 were renewed.",
+            "Of 450 contracts 414 were renewed, 36 were not.",
+            "Of 450 contracts 414 were renewed, 46 were not.",
+        ),
+        (
+            "We had 10,410 people; now there are 9,870.",
+            "Headcount fell by roughly 5%, from 10,410 to 9,870.",
+            "Headcount fell by roughly 8%, from 10,410 to 9,870.",
+        ),
+        (
+            "We had 10,410 people; now there are 9,870.",
+            "Headcount fell by 5.2%, from 10,410 to 9,870.",
+            "Headcount rose by 5.2%, from 10,410 to 9,870.",
+        ),
+        (
+            "Works on Friday, from 22:00 to 02:00. Call one week before.",
+            "The works take 4 hours, from 22:00 to 02:00.",
+            "The works take 6 hours, from 22:00 to 02:00.",
+        ),
+        (
+            "Leave is extended from 12 to 16 weeks.",
+            "Leave goes up by four weeks, to 16 weeks.",
+            "Leave goes up by five weeks, to 16 weeks.",
+        ),
+    ],
+)
+def test_what_an_answer_works_out_must_be_right(document: str, right: str, wrong: str) -> None:
+    query = RagQuery(id="q", query="?", documents=(Document(id="d", text=document),))
+    outcomes = [lexical_audit(query, answer, AuditConfig()).outcome for answer in (right, wrong)]
+    assert outcomes == [Outcome.SUPPORTED, Outcome.REFUTED]

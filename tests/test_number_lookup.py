@@ -99,7 +99,7 @@ The company closed 43 stores and bought nine."""
     [
         (TABLE, "Net sales were about $842 million.", "Net sales were about $842 billion."),
         (TABLE, "Net sales were $842,310 thousand.", "Net sales were $841,310 thousand."),
-        (TABLE, "Net sales were $842,310.", "Net sales rose to $842.3 million."),
+        (TABLE, "Net sales were $842,310.", "Net sales rose by $842.3 million."),
         (TABLE, "The net loss was $18.4 million.", "The net profit was $18.4 million."),
         (TABLE, "A net loss of $18.4 million, or 47 cents a share", "A net profit, or 47 cents a share"),
         (TABLE, "It closed 43 stores.", "The loss was $43,000."),

@@ -15,17 +15,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import islice, product
 
 from reward.claims.day_names import days_of_document, named_day, names_of_days, weekday
 from reward.claims.kind import ClaimKind, Context, Place
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.dates import as_year
+from reward.claims.numbers.equality import equal
 from reward.claims.numbers.eras import is_era, lies_in_era, lone_period, lone_seasons, part_of_months
+from reward.claims.numbers.find import find_numbers
 from reward.claims.numbers.index import NumberIndex, index_numbers
 from reward.claims.numbers.kind import Numbers
 from reward.claims.numbers.lookup import NumberLookup
-from reward.claims.numbers.model import changed
+from reward.claims.numbers.model import changed, unbound
 from reward.claims.numbers.questions import gives_away
 from reward.claims.numbers.sentences import is_of_sentence, sentence_of
 from reward.claims.numbers.trends import Trend, are_opposed
@@ -47,6 +49,7 @@ _BESIDE = re.compile(
     r"|the (?:next|following) (?:day|morning|evening|afternoon|night)|(?:a|the) day later)\b",
     re.IGNORECASE,
 )
+_LENGTHS = {"day": 1, "week": 7, "month": 0, "year": 0}  # in days
 _SIDES = (Trend.BEFORE, Trend.AFTER)
 _MOST_YEARS, _MOST_MONTHS = 20, 2  # between a date and a bound that is said of it
 _DAYS_AND_YEARS = (Kind.DATE, Kind.YEAR)
@@ -122,11 +125,12 @@ class DateLookup(NumberLookup):
         if claimed.kind is Kind.WEEKDAY and claimed.form is Form.EXACT and context is not None:
             if self._dated_days and self._says_otherwise(claimed, context()):
                 return None
-            ends_range = _ends_range(claimed, context())
-            is_end, recurs = self._has_ranges and ends_range, ends_range or _recurs(claimed, context())
+            ranges = _ranges_ended(claimed, context())
+            is_end, recurs = self._has_ranges and bool(ranges), bool(ranges) or _recurs(claimed, context())
             place = self._find_day(claimed, is_end=is_end, is_one=not recurs)
             if place is None or (is_end and _is_week(place.mention)):
-                return place
+                is_shorter = place is not None and place.mention.values == _WORKING != ranges[0].values
+                return None if is_shorter else place
             return None if self._is_of_other_day(place, context()) else place
         if claimed.kind is Kind.WEEKDAY or _is_lone_month(claimed):
             found = self._find_day(claimed) or self._find_months(claimed, context)
@@ -144,7 +148,8 @@ class DateLookup(NumberLookup):
         if claimed.form is not Form.EXACT:
             return None
         found = self._find_named(claimed) or self._find_months(claimed, context)
-        return found or self._find_beside(claimed) or self._find_end_of_year(claimed, context)
+        found = found or self._find_beside(claimed) or self._find_end_of_year(claimed, context)
+        return found or self._find_later(claimed, context)
 
     def _find_day(
         self, claimed: Number, *, is_end: bool = False, is_one: bool = True
@@ -278,6 +283,24 @@ class DateLookup(NumberLookup):
                         return Place(year, document)
         return None
 
+    def _find_later(self, claimed: Number, context: Context | None) -> Place[Number] | None:
+        """The date from which a document counts a length of time up to the claimed one: a term of six months
+        from 1 April, which ends on 30 September. The sentence must state one of the two.
+        """
+        if context is None or claimed.kind is not Kind.DATE or not all(claimed.values):
+            return None
+        said = find_numbers(context())
+        for document, index in self.texts:
+            dates = [one for one in index.dates() if _is_full(one) and one.value and one.form is Form.EXACT]
+            lengths = [one for one in index.numbers if one.unit in _LENGTHS and one.step == 1][:_MOST_DAYS]
+            for date, length in product(dates[:_MOST_DAYS], lengths):
+                is_said = any(
+                    equal(unbound(one), unbound(length)) or one.values[1:] == date.values[1:] for one in said
+                )
+                if is_said and claimed.values in _ends_after(date, length):
+                    return Place(date, document)
+        return None
+
     @cached_property
     def _beside(self) -> dict[tuple[int | Decimal, ...], dict[int, Place[Number]]]:
         """By year, and by month and day: the dates that are one from an earlier named date, by their year."""
@@ -369,6 +392,24 @@ def _beside_of(anchor: Number, step: int, *, of_year: bool) -> tuple[int, int, i
     return day.year if anchor.value else 0, day.month, day.day
 
 
+def _ends_after(date: Number, length: Number) -> set[tuple[Decimal, ...]]:
+    """The days on which a length of time from a date ends; of months and years the day before, too."""
+    year, month, day = map(int, date.values)
+    unit, count = length.unit, int(length.value)
+    try:
+        begin = datetime.date(year, month, day)
+        if days := _LENGTHS[unit]:
+            ends = [begin + datetime.timedelta(days=days * count)]
+        else:
+            months = year * 12 + month - 1 + count * (12 if unit == "year" else 1)
+            last = calendar.monthrange(months // 12, months % 12 + 1)[1]
+            end = datetime.date(months // 12, months % 12 + 1, min(day, last))
+            ends = [end, end - datetime.timedelta(days=1)]
+    except (ValueError, OverflowError):
+        return set()
+    return {tuple(map(Decimal, (end.year, end.month, end.day))) for end in ends}
+
+
 def _days_and_dates(text: str) -> list[tuple[Number, Number]]:
     """The weekdays that stand before a date, each with it: "Friday, 25 April"."""
     days = [day for day in names_of_days(text) if day.kind is Kind.WEEKDAY and day.form is Form.EXACT]
@@ -388,10 +429,10 @@ def _is_inside(day: Number, days: Sequence[Number]) -> bool:
     return any(one.form is Form.RANGE and one.start <= day.start < one.end for one in days)
 
 
-def _ends_range(claimed: Number, said: str) -> bool:
-    """Whether a sentence names a weekday as an end of a range: "from Tuesday to Sunday"."""
+def _ranges_ended(claimed: Number, said: str) -> list[Number]:
+    """The ranges of a sentence that a weekday begins or ends: "from Tuesday to Sunday"."""
     ranges = [day for day in days_of_document(said) if day.form is Form.RANGE and not _is_week(day)]
-    return any(claimed.value in day.values for day in ranges)
+    return [day for day in ranges if claimed.value in day.values]
 
 
 def _recurs(claimed: Number, said: str) -> bool:

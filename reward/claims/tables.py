@@ -18,7 +18,7 @@ from reward.claims.numbers.vocabulary import TABLES
 _TABLE = re.compile(r"(?:^[^\n|]*\|[^\n]*(?:\n|\Z)){2,}|(?:^[^\n\t]*\t[^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
 _LINE = re.compile(r"[^\n]+")
 _RULE = re.compile(r"[\s|:+-]*-[\s|:+-]*")
-_WORD = re.compile(r"[^\W_]+|%")
+_WORD = re.compile(r"\d+(?:\.\d+)+|[^\W_]+|%")
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 _VALUE = re.compile(
     r"[^\w.]*(?:[^\W\d_]{1,3}[ $€£]+)?\W*\d[\d.,]*\W*(?:[^\W\d_]+\W*){0,2}"
@@ -29,6 +29,7 @@ _A_YEAR = re.compile(r"(?:FY ?|(?:fiscal|year) )?(?:1[89]|20)\d\d(?: ?\(\w\))?",
 _HEADS = re.compile(
     r"\(|(?:(?:fiscal )?years?|quarters?|months?|periods?|weeks?|as|for)\b|.*:$|$", re.IGNORECASE
 )
+_ITEMS = re.compile(r"[,;/]| and | or | und | et | y ")
 _BESIDE = re.compile(r"\([^()]*\)")
 _MOST_ROWS, _MOST_COLUMNS = 500, 100
 _LONGEST_VALUE = 40  # characters
@@ -133,17 +134,17 @@ def _parts(text: str, found: re.Match[str]) -> Iterator[Table]:
             heads = [f"{head} {more}".strip() for head, more in zip(heads, _filled(said, width), strict=True)]
         else:
             cells += [Cell(*span, len(labels), column) for column, span in enumerate(row) if column]
-            labels.append(_label(said[0], heading, said[1:]))
+            labels.append(_label(said[0], heading, said[1:], heads[0]))
     yield Table(text, labels, _columns(heads), cells, years)
 
 
-def _label(text: str, heading: str = "", values: Sequence[str] = ()) -> Label:
-    text = _NOTE.sub("", text)
-    text = " ".join(text.split())
+def _label(text: str, heading: str = "", values: Sequence[str] = (), head: str = "") -> Label:
+    text = " ".join(_NOTE.sub("", text).split())
     name, beside = _BESIDE.sub("", text).strip(), words_of(f"{heading} {' '.join(_BESIDE.findall(text))}")
-    texts = (words_of(value) for value in values if not _is_value(value))
-    short = tuple(words for words in texts if 0 < len(words) <= _MOST_WORDS)
-    return Label(text, words_of(name), years_of(text), beside, name, short)
+    numbered = [frozenset([f"{word} {text}"]) for word in words_of(head)] if text.isdigit() else []
+    items = (words_of(item) for value in values if not _is_value(value) for item in _ITEMS.split(value))
+    short = (words for words in items if 0 < len(words) <= _MOST_WORDS)
+    return Label(text, words_of(name), years_of(text), beside, name, (*numbered, *short))
 
 
 def _columns(heads: Sequence[str]) -> list[Label]:

@@ -45,6 +45,7 @@ _GOES_ON = re.compile(r"\s?\w")
 _SHORT = 200  # characters of an answer to the query alone
 _MOST_NAMES = 2  # in a response whose names are held against tables
 _OPENING, _BEHIND = 6, 4  # words
+_LONGEST_WORD = 20  # characters
 _MOST_PLACES = 16  # what is in more of them may be right
 
 
@@ -68,7 +69,12 @@ class Cells:
         self._query = query.query
         self._clauses = Clauses(response, targets)
         self._texts = [one.text for one in query.documents if "|" in one.text or "\t" in one.text]
-        self._counts = Counter(one.kind.name for one in targets if not _is_year(one.mention))
+        labels = frozenset().union(*(one.words for text in self._texts for one in _labels(text)))
+        self._counts = Counter(
+            one.kind.name
+            for one in targets
+            if not _is_year(one.mention) and not _is_of_label(response, one, labels)
+        )
         self._is_short = len(response) <= _SHORT
 
     def of_another(self, target: Target, places: Sequence[Place[Any]]) -> str:
@@ -143,7 +149,8 @@ def _other(text: str, start: int, spoken: _Spoken, mention: Number | Name) -> st
     table, cell = found
     row = _other_row(table, cell, spoken)
     if isinstance(mention, Name):
-        return row if spoken.is_plain else ""
+        column = _other_column(table, cell, spoken) if spoken.is_answer else ""
+        return (row or column) if spoken.is_plain else ""
     year = "" if _is_calendar(mention) else _other_year(table, cell, spoken)
     return year or row or _other_column(table, cell, spoken)
 
@@ -174,7 +181,15 @@ def _other_column(table: Table, cell: Cell, spoken: _Spoken) -> str:
     if not spoken.is_answer:  # "the milk has 3.8% fat" is not of the column "Milk"
         better = [one for one in better if _is_written(labels[one], spoken)]
     beside = [one for one in table.cells if one.column in better and one.row == cell.row]
+    beside = [one for one in beside if _shape(table, one) == _shape(table, cell)]
+    better = [one.column for one in beside]
     return _named(labels[cell.column]) if better and not _say(table, beside, spoken) else ""
+
+
+def _shape(table: Table, cell: Cell) -> tuple[bool, ...]:
+    """Whether a cell holds a number, a percentage, and an amount of money."""
+    text = table.text[cell.start : cell.end]
+    return any(map(str.isdigit, text)), "%" in text, any(sign in text for sign in "$€£")
 
 
 def _is_written(label: Label, spoken: _Spoken) -> bool:
@@ -210,6 +225,18 @@ def _is_better(labels: Sequence[Label], place: int, own_place: int, spoken: _Spo
     more = theirs - mine
     is_closer = bool(own.words) and not more and missing < lacking and not lacking <= _WIDE
     return is_closer or bool(more and mine) or bool(more - _WIDE)
+
+
+def _labels(text: str) -> Iterator[Label]:
+    return (label for table in tables_of(text) for label in (*table.rows, *table.columns))
+
+
+def _is_of_label(response: str, target: Target, labels: frozenset[str]) -> bool:
+    """Whether a number is part of a label: the 14 of "Aero 14"."""
+    before = response[max(0, target.start - _LONGEST_WORD) : target.start].split(" ")[-2:]
+    behind = response[target.end : target.end + _LONGEST_WORD].split(" ")[:2]
+    near = words_of(f"{' '.join(before)}{response[target.start : target.end]}{' '.join(behind)}")
+    return any(" " in pair and pair in labels for pair in near)
 
 
 def _single(words: frozenset[str]) -> frozenset[str]:

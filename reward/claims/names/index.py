@@ -42,6 +42,7 @@ _CAPITAL_PHRASES = frozenset(TABLES["capital_phrases"].strip().splitlines())
 _COMMAS = (", ", '", "')
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
+_SHORT_TEXT = 2000  # characters
 _MOST_INITIALS = 3
 _MOST_SHARING = 6  # people with one surname
 _WHERE = 2  # the fields of a name that say where it is come first
@@ -226,6 +227,7 @@ class Index(Text):
     def _spelt_out(self, name: Name) -> Iterator[Range]:
         """Where the words stand that an acronym is made of: "WHO" for "World Health Organization"."""
         letters = name.text.replace(".", "")
+        letters = letters[:-1] if letters.endswith("s") and letters[:-1].isupper() else letters  # "FTEs"
         may_be_acronym = letters.isalpha() and sum(map(str.isupper, letters)) >= 2
         if not may_be_acronym or len(letters) > _LONGEST_ACRONYM:
             return
@@ -251,11 +253,15 @@ class Index(Text):
     def _may_be_short(self, places: Sequence[int]) -> bool:
         """Whether some words have capitals, or are one term: "VAT" for "value-added tax".
 
-        Any three small words in a row would spell most acronyms somewhere in a long text.
+        Any three small words in a row would spell most acronyms somewhere in a long text; in a short one
+        three longer words seldom do.
         """
         if all(self.tokens[place].capital for place in places):
             return True
         gaps = [self.gap(place, 1) for place in places[:-1]]
+        is_term = set(gaps) <= {"-", " "} and all(len(self.words[place]) > _SHORT_ACRONYM for place in places)
+        if is_term and len(self.text) <= _SHORT_TEXT:  # "FSA" for "flexible spending account"
+            return True
         return len(places) == _SHORT_ACRONYM and "-" in gaps and set(gaps) <= {"-", " "}
 
     @functools.cached_property

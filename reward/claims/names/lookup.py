@@ -23,6 +23,7 @@ _INSTITUTION = re.compile(rf"(?<=\w) (?:of|for) (?:the )?(?=(?i:{'|'.join(sorted
 _FIRST_NAMES = GIVEN_NAMES - {"guy", "chance", "charity", "chase", "hunter", "summer", "patience"}
 Found = tuple[Document, Index, Range]
 _COUNTRIES_APART = re.compile(r"[- ]")
+_CUT = re.compile(r"[A-Z][a-z]{2,4}")
 
 
 class NameLookup:
@@ -47,7 +48,17 @@ class NameLookup:
         found = self._find(claimed, context)
         if found is None and len(claimed.tokens) > 1 and not claimed.title:
             found = self._find_described(claimed, context) or self._find_halves(claimed, context)
-        return found
+        return found or self._find_cut(claimed, context)
+
+    def _find_cut(self, claimed: Name, context: Context | None) -> Place[Name] | None:
+        """A word that is cut before its number: "Sev 2" for "Severity 2"."""
+        is_cut = context is not None and _CUT.fullmatch(claimed.text) is not None
+        number = re.search(rf"\b{claimed.text}\.?[ ](\d+)\b", context()) if is_cut and context else None
+        for document, _ in self._texts if number else ():
+            whole = re.search(rf"\b{claimed.text}[a-z]+ {number[1]}\b", document.text) if number else None
+            if whole:
+                return Place(claimed._replace(start=whole.start(), end=whole.end()), document)
+        return None
 
     def _find(self, claimed: Name, context: Context | None) -> Place[Name] | None:
         ranges = [(document, index, r) for document, index in self._texts for r in index.find(claimed)]

@@ -55,6 +55,9 @@ _NOT = re.compile(
     r"(?: \w+){0,2} $",
     re.IGNORECASE,
 )
+_AHEAD = re.compile(
+    r" (?:before|prior to|ahead of|in advance)\b", re.IGNORECASE
+)  # "no later than 90 days before"
 _EXCEED_NOT = re.compile(r"(?:\b(?:not|never|cannot)|n['\u2019]t)(?: [\w-]+){0,8} $", re.IGNORECASE)
 _EXTENDS = re.compile(r"\b(?:extend|spread|stretch|sprawl|turn)(?:s|ed|ing)?(?: out)?$", re.IGNORECASE)
 _COVERED = re.compile(r" of (?:water|snow|ice|earth|mud|sand|rock|soil|rubble)\b")  # "under 250 mm of water"
@@ -165,6 +168,12 @@ def bounded(text: str, number: Number, low: int) -> Number:
             near = max(0, match.start() - _REACH)
             is_denied = name == "more_than" and denial.search(text, near, match.start())
             form = Form.AT_MOST if is_denied else Form(name)
+            if (
+                number.kind is Kind.DURATION
+                and "later" in match[0].lower()
+                and _AHEAD.match(text, number.end)
+            ):
+                form = Form.AT_LEAST
             is_just = (match["words"] or "").lower().startswith(_JUST)
             number = changed(number, form=form, is_short=number.is_short or is_just, start=match.start())
     if number.is_bound and number.kind is Kind.QUANTITY:

@@ -33,7 +33,7 @@ _CLOCKS = (
     re.compile(r"(?P<hour>\d{1,2})(?:[hH]|[ ]h[ ])(?P<minute>\d{2})(?![^\W_]|[ ]?min)"),
 )
 _O_CLOCK = re.compile(
-    rf"(?P<hour>\d{{1,2}})(?:[.:](?P<minute>\d{{2}}))?{SPACE}(?:(?P<uhr>Uhr)|uur|heures|horas){END}"
+    rf"(?P<hour>\d{{1,2}})(?:[.:](?P<minute>\d{{2}}))?{SPACE}(?:(?P<uhr>Uhr)|uur|heures|horas|h(?! ?\d)){END}"
     r"(?:[ ](?:(?P<early>(?:morgens|früh|vormittags|['\u2019]s (?:ochtends|morgens)|du matin|de la mañana)\b)"
     r"|(?P<late>(?:abends|nachmittags|['\u2019]s (?:avonds|middags)|du soir|de l['\u2019]après-midi"
     r"|de la (?:tarde|noche))\b)))?"
@@ -42,6 +42,8 @@ _AT_AN_HOUR = re.compile(
     r"\b(?:om|tot|vanaf|v[oó]{2}r|rond|à|vers|dès|avant|après|jusqu['\u2019]à|a las|las|às)[ ]$",
     re.IGNORECASE,
 )
+_TO_AN_HOUR = re.compile(r" (?:à|a) \d{1,2}(?:[.:]\d\d)? ?(?:h|heures|horas)\b")
+_FROM = re.compile(r"\b(?:de|das) $", re.IGNORECASE)
 _LASTING = re.compile(r" (?:de \w|d['\u2019]|(?:par|per|mee|lang)\b)")
 _MILITARY = re.compile(
     rf"(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d){SPACE}?(?:hours|hrs|UTC|GMT)(?![^\W_]|[ ]of\b)"
@@ -101,6 +103,8 @@ def _is_clock(text: str, at: int, match: re.Match[str]) -> bool:
     But not "10 uur lang" and "après 3 heures de travail".
     """
     is_at = match["uhr"] or match["minute"] or _AT_AN_HOUR.search(text, max(0, at - 8), at)
+    if not is_at and _TO_AN_HOUR.match(text, match.end()):  # "de 10 h à 17 h"
+        is_at = _FROM.search(text, max(0, at - 4), at)
     return bool(is_at and (match["early"] or match["late"] or not _LASTING.match(text, match.end())))
 
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import NamedTuple
 
 from reward.claims.names import find_names
 from reward.claims.names.lexicon import fold, stem
 from reward.claims.numbers.cells_apart import cells_apart
+from reward.claims.numbers.clock import MINUTES_A_DAY
 from reward.claims.numbers.digits import EXACT
 from reward.claims.numbers.equality import conversion
 from reward.claims.numbers.index import NumberIndex
@@ -31,6 +32,7 @@ from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.model import Form, Kind, Number
 from reward.claims.numbers.relations import Relation, is_ratio, relation_of
 from reward.claims.numbers.things import Thing, may_be_one, thing_behind
+from reward.claims.numbers.trends import Trend
 from reward.claims.numbers.vocabulary import TABLES
 from reward.claims.text import content_words, sentence_span
 
@@ -49,6 +51,10 @@ _LONG = ("day", "week", "month", "year")  # a sentence with one of these counts 
 _WITH_UNITS = (Kind.MONEY, Kind.QUANTITY, Kind.DURATION)
 _MINUTES = {"second": Decimal(60), "minute": Decimal(1), "hour": EXACT.divide(Decimal(1), Decimal(60))}
 _YEAR = re.compile(r"\b(?:1[0-9]|20)[0-9]{2}\b")
+_REMAIN = re.compile(
+    r"(?: [a-z]+){0,2}? (?:(?:were|was|are|is|did|do|does|have|has|had|could|would) not|n['\u2019]t"
+    r"|remain(?:s|ed|ing)?|left|outstanding|missing|others)\b|n['\u2019]t\b"
+)
 _COMMA = re.compile(r",(?!\d)")
 _CONTRAST = re.compile(r"[;:]|,? (?:while|whereas|but|aber|mais|pero|mientras) ")
 _JOINT = re.compile(rf"{_CONTRAST.pattern}|,? (?:and|und|et|y) ")
@@ -62,6 +68,10 @@ _BACK = re.compile(
 )
 _RANKS = frozenset(TABLES["relations"]["ranks"].split())  # and other words that tell like things apart
 _LISTS = re.compile(r"[^.;:()!?\d]{0,60}?(?:: | ?\()")
+_FROM_TO = re.compile(
+    r"\bfrom ([^ ]*\d[^ ]*(?: (?:thousand|million|billion))?)(?: [a-z]+){0,2} to ([^ ]*\d[^ ]*)"
+)
+_RISES, _FALLS = (Trend.RISE_BY, Trend.UP), (Trend.FALL_BY, Trend.DOWN)
 _BETWEEN = re.compile(r"\b(?:between|from) (?:1[0-9]|20)[0-9]{2} (?:and|to) ")
 _SECOND_AS = re.compile(r" as [^.;]{1,60}? as ")
 _AS_MANY = re.compile(
@@ -129,6 +139,11 @@ def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: 
     low, high = sentence_span(response, number.start, number.end)
     if number.kind not in _NEVER and (parts := _listed_parts(number, response, (low, high), numbers, lookup)):
         return f"the sum of what it lists: {parts}"
+    around = [
+        one for whole in numbers for one in whole.atoms if low <= one.start < high and one is not number
+    ]
+    if rest := _rest(number, response, around, lookup) or _change(number, response, low, around, lookup):
+        return f"worked out from the documents: {rest}"
     relation = relation_of(number, response, low, high)
     is_limit = number.is_bound and relation.sign == 0 and not relation.is_sum  # "for no more than 20 minutes"
     if relation.is_none or is_limit or number.kind in _NEVER:
@@ -177,6 +192,36 @@ def _listed_parts(
     return " + ".join(response[one.start : one.end] for one in parts)
 
 
+def _rest(number: Number, response: str, around: Sequence[Number], lookup: NumberLookup) -> str:
+    """What is left of a number that a sentence states with its part: "414 of 450 are new, 36 are not"."""
+    if number.kind is not Kind.COUNT or not _REMAIN.match(response, number.end):
+        return ""
+    for part, whole in permutations(around, 2):
+        is_rest = part.kind is whole.kind is Kind.COUNT and whole.value - part.value == number.value
+        if is_rest and all(lookup.find(one) is not None for one in (part, whole)):
+            return f"{whole.value} - {part.value}"
+    return ""
+
+
+def _change(number: Number, response: str, low: int, around: Sequence[Number], lookup: NumberLookup) -> str:
+    """By what percentage a number changes that a sentence states, "from 50 to 56"."""
+    move = _FROM_TO.search(response, low) if number.kind is Kind.PERCENT else None
+    if move is None:
+        return ""
+    old, new = (
+        next((n for n in around if move.start(end) <= n.start <= move.end(end)), None) for end in (1, 2)
+    )
+    if old is None or new is None or old.kind is not new.kind or not old.value > 0:
+        return ""
+    percent = abs(EXACT.divide(new.value - old.value, old.value) * 100)
+    slack = max(number.step, Decimal(1) if number.approximate else Decimal(0)) / 2
+    is_opposed = number.trend in _FALLS if new.value > old.value else number.trend in _RISES
+    if is_opposed or abs(percent - number.value) > slack:
+        return ""
+    is_known = all(lookup.find(one) is not None for one in (old, new))
+    return f"from {old.value} to {new.value}" if is_known else ""
+
+
 def _old_at(number: Number, relation: Relation, response: str, low: int, high: int) -> tuple[int, int]:
     """Where a sentence says what a number compares with; an empty span if it does not."""
     if relation.is_ratio and not relation.is_move:
@@ -194,6 +239,8 @@ def _how(one: _Operand, other: _Operand, said: _Said) -> str:
     if relation.sign is None:
         return ""
     values = _ratios(one.value, other.value) if relation.is_ratio else [abs(one.value - other.value)]
+    if one.unit[0] is Kind.TIME and relation.sign == 0 and number.unit in _MINUTES:  # from 22:00 to 02:00
+        values.append(round(_MINUTES[number.unit] * MINUTES_A_DAY, 2) - values[0])
     if not any(_is_about(number, value) for value in values):
         return ""
     if relation.sign:
@@ -271,7 +318,8 @@ def _operands(
     """The numbers of a document that can be worked with, those first that the response states."""
     found: list[_Operand] = []
     # "2018/19" is of 2018, and "7 minutes 41 seconds" is one length.
-    wholes = (one for one in index.numbers if one.kind in (Kind.YEAR, Kind.DURATION))
+    kinds = (Kind.YEAR, Kind.DURATION)
+    wholes = (one for one in index.numbers if one.kind in kinds and one.form is not Form.RANGE)
     skipped = {part.start for one in wholes for part in one.parts[one.kind is Kind.YEAR :]}
     for one in index.numbers:
         if one.form is Form.RANGE or (one.start in skipped and not one.parts):

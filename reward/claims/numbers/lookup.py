@@ -165,8 +165,8 @@ class NumberLookup:
         units = {one.unit: one for one in find_numbers(context()) if one.kind in _WITH_UNITS and one.unit}
         for one in units.values():
             whole = changed(claimed, kind=one.kind, unit=one.unit, dimension=one.dimension)
-            if places := self._places(whole):
-                return places[0]
+            if place := next(iter(self._places(whole)), None) or self._find_otherwise(whole):
+                return place
         return None
 
     def _find_open_degrees(self, claimed: Number) -> Place[Number] | None:

@@ -48,7 +48,11 @@ _CLOCK_BEFORE = re.compile(
 )
 _HOURS = re.compile(r"\d{1,2}[hH]\d\d$")
 _WIN = re.compile(r" (?:win|victory|title|goal)\b")
-_SPREAD = re.compile(r"\b(?:plus|minus) $")
+_SPREAD = re.compile(
+    r"\b(?:(?:plus|minus)(?: a (?:margin|spread|premium) of)?|(?:margin|spread|premium) of) $"
+)
+_LONGEST_SPREAD = 24
+_EITHER = re.compile(r"(\d{2,4})/(\d{2,4})")  # "50/60 Hz" is either
 _RATES = {Kind.PERCENTAGE_POINT: (Kind.PERCENT, "%"), Kind.PERCENT: (Kind.PERCENTAGE_POINT, "pp")}
 _BINARY = Decimal(1024)
 _BYTES = {  # the unit in which a number of bytes is written otherwise, and whether that one is smaller
@@ -80,6 +84,9 @@ def other_readings(text: str, numbers: Iterable[Number]) -> Iterator[Number]:
         if _is_spread(text, one):
             kind, unit = _RATES[one.kind]
             yield changed(one, kind=kind, unit=unit)
+        if one.kind is Kind.QUANTITY and (either := _EITHER.match(text, one.start)):
+            for value in map(Decimal, either.groups()):
+                yield changed(one, readings=((value,),), step=Decimal(1))
         if one.kind is Kind.TIME and one.value != int(one.value):
             yield _length(one)
         elif fiscal := _FISCAL_YEAR.fullmatch(one.unit):
@@ -107,7 +114,7 @@ def _is_spread(text: str, number: Number) -> bool:
     """Whether "plus" adds basis points, or a percentage, to a rate of interest."""
     if number.kind not in _RATES or number.trend:
         return False
-    is_added = _SPREAD.search(text, max(0, number.start - 6), number.start) is not None
+    is_added = _SPREAD.search(text, max(0, number.start - _LONGEST_SPREAD), number.start) is not None
     return is_added and (number.kind is Kind.PERCENT or "b" in text[number.start : number.end].lower())
 
 
