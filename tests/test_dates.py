@@ -16,7 +16,7 @@ from reward.claims.numbers import find_numbers, parse_number
 from reward.claims.numbers.writing import canonical
 from reward.config import AuditConfig
 from reward.lexical import lexical_audit
-from reward.types import Document, RagQuery
+from reward.types import Document, Outcome, RagQuery
 from tests.kinds import ANY, kinds
 
 PAIRS = Path(__file__).with_name("data") / "date_pairs.tsv"

@@ -259,10 +259,10 @@ class Index(Text):
         if all(self.tokens[place].capital for place in places):
             return True
         gaps = [self.gap(place, 1) for place in places[:-1]]
-        is_term = set(gaps) <= {"-", " "} and all(len(self.words[place]) > _SHORT_ACRONYM for place in places)
-        if is_term and len(self.text) <= _SHORT_TEXT:  # "FSA" for "flexible spending account"
-            return True
-        return len(places) == _SHORT_ACRONYM and "-" in gaps and set(gaps) <= {"-", " "}
+        if len(places) != _SHORT_ACRONYM or not set(gaps) <= {"-", " "}:
+            return False
+        are_long = all(len(self.words[place]) > _SHORT_ACRONYM for place in places)
+        return "-" in gaps or (are_long and len(self.text) <= _SHORT_TEXT)  # "flexible spending account"
 
     @functools.cached_property
     def _initials(self) -> list[tuple[str, Sequence[int]]]:
