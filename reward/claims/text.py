@@ -17,10 +17,13 @@ _SPACED = _spaced(map(chr, range(128)))
 # It begins with one set of characters, which makes the search for it fast.
 SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f](?:(?<=[\n\u3002\uff01\uff1f])|[\"')\]\u201d]?(?=\s))")
 
-_NO_END = re.compile(
-    r"\b(?:[0-3]?\d(?=\. (?:Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z\u00e4]*\b)"
-    r"|(?:i\.e|e\.g|d\.\s?h|z\.\s?B|approx|ca|vs|bzw|incl|resp|Mrs?|Ms|Dr|Prof|Nr)(?=\.\s))\."
-)  # of a German date or an abbreviation, whose point ends no sentence
+# Before a point that ends no sentence: of an abbreviation, and of the day in a German date.
+_ABBREVIATIONS = (
+    *("i.e", "e.g", "d.h", "d. h", "z.B", "z. B", " approx", " ca", " vs", " bzw", " incl", " resp"),
+    *(" Mr", " Mrs", " Ms", " Dr", " Prof", " Nr"),
+)
+_GERMAN_MONTH = re.compile(r"\. (?:Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z\u00e4]*\b")
+_LONGEST_BEFORE = 7
 _LONG_WORD = re.compile(r"\w{3,}")
 _BEYOND_ASCII = re.compile(r"([^\x00-\x7f]+)")
 
@@ -64,9 +67,16 @@ def content_words(text: str) -> frozenset[str]:
 def _boundaries(text: str) -> tuple[list[int], list[int]]:
     """Where the ends of sentences begin, and where they end."""
     found = [match.span() for match in SENTENCE_END.finditer(text)]
-    inside = {match.end() - 1 for match in _NO_END.finditer(text)}
-    found = [span for span in found if span[0] not in inside] if inside else found
+    found = [span for span in found if not _is_within(text, span[0])]
     return [start for start, _ in found], [end for _, end in found]
+
+
+def _is_within(text: str, point: int) -> bool:
+    """Whether what looks like the end of a sentence is the point of an abbreviation or a German date."""
+    before = text[max(0, point - _LONGEST_BEFORE) : point]
+    if before[-1:].isdigit():
+        return _GERMAN_MONTH.match(text, point) is not None
+    return text[point] == "." and f" {before}".endswith(_ABBREVIATIONS)
 
 
 def lowered(text: str) -> str:
