@@ -31,15 +31,11 @@ from reward.claims.tables import Cell, Label, Table, tables_of, words_of, years_
 from reward.types import RagQuery
 
 _WIDE = frozenset(TABLES["tables"]["wide"].split())  # they tell no labels apart by themselves
-_COMPARES = re.compile(
-    r"\b(?:than|from|against|versus|vs|compared|unlike|behind|ahead|below|above|over|under|as (?:much|many)"
-    r"|twice|(?:year|period|quarter) (?:before|earlier|ago)|(?:last|previous|prior) year"
-    r"|von|als|gegenüber|contre|frente|que|rispetto)\b",
-    re.IGNORECASE,
+_COMPARES, _IN_ORDER, _DENIES = (
+    re.compile(rf"\b(?:{TABLES['tables'][words]})\b", re.IGNORECASE)
+    for words in ("compares", "in_order", "denies")
 )
 _FROM = re.compile(r"\b(?:de|desde|da)\s*$", re.IGNORECASE)
-_IN_ORDER = re.compile(r"\b(?:respectively|jeweils|respectivement|respectivamente|rispettivamente)\b")
-_DENIES = re.compile(r"\b(?:not?|without|nicht|ohne|sans|pas|sin|senza|non)\b|n['\u2019]t\b", re.IGNORECASE)
 _BESIDE = re.compile(r"\([^()]*\)?")
 _GOES_ON = re.compile(r"\s?\w")
 _SHORT = 200  # characters of an answer to the query alone
