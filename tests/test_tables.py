@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.tables import answers
-from reward.claims.tables import Table, tables_of, words_of
+from reward.claims.tables import Table, laid_out, tables_of, words_of
 from reward.config import AuditConfig
 from reward.lexical import lexical_audit
 from reward.types import ClaimState, Document, Outcome, RagQuery
@@ -149,6 +149,48 @@ def test_the_head_of_a_column_gives_the_unit() -> None:
     assert audit(LAPTOPS, "The Aero 14 weighs 1,180 g.") is Outcome.SUPPORTED
     assert audit(LAPTOPS, "The Aero 14 weighs 1,740 g.") is Outcome.REFUTED
     assert audit(LAPTOPS, "The Aero 14 weighs 1,190 g.") is Outcome.REFUTED
+
+
+CITIES = {
+    "csv": "City,Population,Area (km²)\nOslo,709000,454.1\nBergen,291000,464.7\nTrondheim,212000,341.2",
+    "json": '[{"city": "Oslo", "population": 709000}, {"city": "Bergen", "population": 291000}]',
+    "pairs": "City: Oslo\nPopulation: 709000\n\nCity: Bergen\nPopulation: 291000",
+    "html": (
+        "<table><tr><th>City</th><th>Population</th></tr>\n<tr class='a'>\n<td>Oslo</td>\n<td>709000</td>"
+        "</tr><tr><td>Bergen</td><td>291000</td></tr></table>"
+    ),
+}
+
+
+@pytest.mark.parametrize("document", CITIES.values(), ids=CITIES)
+def test_tables_in_other_formats(document: str) -> None:
+    assert len(laid_out(document)) == len(document)
+    assert audit(document, "Oslo has 709,000 inhabitants.") is Outcome.SUPPORTED
+    assert audit(document, "Oslo has 291,000 inhabitants.") is Outcome.REFUTED
+    assert audit(document, "709,000", "How many people live in Oslo?") is Outcome.SUPPORTED
+    assert audit(document, "291,000", "What is the population of Oslo?") is Outcome.REFUTED
+
+
+def test_numbers_of_comma_separated_lines_are_whole_and_quoted_as_written() -> None:
+    query = RagQuery(id="q", query="?", documents=(Document(id="d", text=CITIES["csv"]),))
+    (name, number) = lexical_audit(query, "Bergen covers 464.7 km².", AuditConfig()).claims
+    assert (name.state, number.state) == (ClaimState.SUPPORTED, ClaimState.SUPPORTED)
+    (vote,) = number.votes
+    assert vote is not None and vote.evidence == "Bergen,291000,464.7"
+    assert audit(CITIES["csv"], "Bergen covers 465 km².") is Outcome.SUPPORTED  # rounded
+    assert audit(CITIES["csv"], "Bergen covers 7 km².") is Outcome.REFUTED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It cost 1,234,567 dollars,\nwhich was,by then,a lot,\nand 2,345,678 more,said he,\nlater,too.",
+        "1,234,567\n2,345,678\n3,456,789",
+        "Yes, no, maybe\nred, green, blue\none, two, three",
+    ],
+)
+def test_lines_with_commas_alone_are_no_table(text: str) -> None:
+    assert laid_out(text) == text
 
 
 @pytest.mark.parametrize("row", PAIRS, ids=lambda row: f"{row['writer']}: {row['answer'][:60]}")

@@ -1,5 +1,8 @@
 """Tables of a text: lines with vertical bars, as Markdown has them, or with tabs.
 
+Tables of HTML and comma-separated lines are such tables once they are laid out (`laid_out`); objects of JSON
+and paragraphs of "key: value" lines are rows, whose keys are the heads of columns.
+
 The first lines without values are the heads of columns, and so are all lines above a rule (`---`). The first
 cell of a line is the head of its row. A line with nothing but this cell is a heading of the rows below it.
 """
@@ -31,7 +34,20 @@ _HEADS = re.compile(
 )
 _ITEMS = re.compile(r"[,;/]| and | or | und | et | y ")
 _BESIDE = re.compile(r"\([^()]*\)")
+_FIELD = r'(?:"[^"\n]*"|[^",\n]*)'
+_CSV_LINE = rf"^{_FIELD}(?:,(?! ){_FIELD}){{2,}}(?:\n|\Z)"
+_CSV = re.compile(rf"(?:{_CSV_LINE}){{3,}}", re.MULTILINE)
+_SEPARATOR = re.compile(r'("[^"\n]*")|,')
+_TR = re.compile(r"<tr\b[^<>]{0,500}>.{0,20000}?</tr>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(
+    r"</?(table|thead|tbody|tfoot|tr|td|th|p|br|b|strong|span|div)\b[^<>]{0,500}>", re.IGNORECASE
+)
+_OBJECT = re.compile(r"\{[^{}]{1,5000}\}")
+_JSON_PAIR = re.compile(r'"([^"\n]{1,60})"\s*:\s*("(?:[^"\\]|\\.){0,500}"|[-\d.eE]+|true|false|null)')
+_PARAGRAPH = re.compile(r"(?:^[ \t>*-]*[^\W\d_][^:\n]{0,40}:[ \t]+\S[^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
+_LINE_PAIR = re.compile(r"^[ \t>*-]*([^\W\d_][^:\n]{0,40}?)\**:\**[ \t]+(\S[^\n]*)", re.MULTILINE)
 _MOST_ROWS, _MOST_COLUMNS = 500, 100
+_FEWEST_KEYS = 2  # that records share
 _LONGEST_VALUE = 40  # characters
 _MOST_WORDS = 6  # of a text in a cell that tells rows apart
 _SMALL = frozenset(TABLES["tables"]["small"].split())
@@ -97,13 +113,57 @@ def years_of(text: str) -> frozenset[str]:
     return frozenset(_YEAR.findall(text))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def tables_of(text: str) -> tuple[Table, ...]:
     """The tables of a text, in order; one with heads of columns further down makes several.
 
     Those of more than 500 rows or 100 columns are left out: each label is held against each number.
     """
-    return tuple(table for found in _TABLE.finditer(text) for table in _parts(text, found))
+    tables = [table for found in _TABLE.finditer(text) for table in _parts(text, found)]
+    for record, pair in ((_OBJECT, _JSON_PAIR), (_PARAGRAPH, _LINE_PAIR)):
+        rows = [list(pair.finditer(text, *found.span())) for found in record.finditer(text)]
+        tables += _of_records(text, [row for row in rows if row])
+    return tuple(tables)
+
+
+@lru_cache(maxsize=256)
+def laid_out(text: str) -> str:
+    """A text of the same length, in which tables of HTML have bars, and comma-separated lines have tabs."""
+    if 0 < text.lower().count("<tr") <= _MOST_ROWS:
+        text = _TR.sub(lambda row: row[0].replace("\n", " "), text)
+        text = _TAG.sub(_as_layout, text)
+    return _CSV.sub(_with_tabs, text) if text.count("\n") > 1 else text
+
+
+def _as_layout(tag: re.Match[str]) -> str:
+    opens = {"tr": "\n", "td": "|", "th": "|"}.get(tag[1].lower(), " ") if tag[0][1] != "/" else " "
+    return opens.ljust(len(tag[0]))
+
+
+def _with_tabs(lines: re.Match[str]) -> str:
+    """Lines of as many fields as their first one, which has no number, with tabs between the fields."""
+    rows = lines[0].splitlines(keepends=True)
+    split = [_SEPARATOR.sub(lambda one: one[1] or "\t", row) for row in rows]
+    heads = split[0].split("\t")
+    is_table = len({row.count("\t") for row in split}) == 1
+    return "".join(split) if is_table and all(any(map(str.isalpha, one)) for one in heads) else lines[0]
+
+
+def _of_records(text: str, rows: Sequence[Sequence[re.Match[str]]]) -> Iterator[Table]:
+    """The table of records that have a key in common; the first text of each is its label."""
+    keys = list(dict.fromkeys(pair[1] for row in rows for pair in row))
+    common = set(keys).intersection(*({pair[1] for pair in row} for row in rows))
+    if not 1 < len(rows) <= _MOST_ROWS or len(common) < _FEWEST_KEYS or len(keys) > _MOST_COLUMNS:
+        return
+    labels, cells = [], []
+    for place, row in enumerate(rows):
+        head = next((pair for pair in row if not _is_value(pair[2].strip('"'))), None)
+        values = [pair for pair in row if pair is not head]
+        label = "" if head is None else head[2].strip('"')
+        labels.append(_label(label, values=[pair[2].strip('"') for pair in values]))
+        cells += [Cell(*pair.span(2), place, keys.index(pair[1])) for pair in values]
+    years = frozenset(year for key in keys for year in years_of(key))
+    yield Table(text, labels, [_label(key.replace("_", " ")) for key in keys], cells, years)
 
 
 def _parts(text: str, found: re.Match[str]) -> Iterator[Table]:

@@ -16,7 +16,7 @@ A check can say CONTRADICTED, with what the documents give instead; the others s
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -27,6 +27,7 @@ from reward.claims import kinds_for, targets_of
 from reward.claims.kind import Lookup, Mention, Place, Target
 from reward.claims.numbers import Kind, Number
 from reward.claims.numbers.lookup import NumberLookup
+from reward.claims.tables import laid_out
 from reward.claims.text import sentence_span
 from reward.config import AuditConfig, RewardFunction
 from reward.judging.unjudged import AuditFailure, check_bounds, no_claims, says_nothing, unscored
@@ -36,7 +37,7 @@ from reward.lexical.counted import counts_others, is_of_no_count
 from reward.lexical.elsewhere import Elsewhere
 from reward.provenance import provenance_of
 from reward.roles.reading import read
-from reward.types import ClaimSource, ClaimState, ClaimVerdict, Document, RagQuery, Span, Verdict
+from reward.types import Answer, ClaimSource, ClaimState, ClaimVerdict, Document, RagQuery, Span, Verdict
 
 FIELD = "field"  # kind of the claims that only a check finds
 _UNCHECKED = (Kind.WEEKDAY, Kind.DATE, Kind.YEAR)
@@ -53,7 +54,35 @@ def lexical_audit(query: RagQuery, response: str, config: AuditConfig) -> Verdic
     sentence of the document that holds it as evidence, CONTRADICTED or NOT_IN_DOCUMENTS.
     """
     found = read(query, response, config)
-    return found.place(_looked_up(found.query, found.answer, config))
+    laid = _laid_out(found.query)
+    verdict = _looked_up(laid, found.answer, config)
+    return found.place(verdict if laid is found.query else _as_written(verdict, found.query))
+
+
+def _laid_out(query: RagQuery) -> RagQuery:
+    """A query whose documents' tables are lines of cells; each character stays at its place."""
+    texts = [laid_out(one.text) for one in query.documents]
+    if all(text is one.text for text, one in zip(texts, query.documents, strict=True)):
+        return query
+    documents = (
+        one.model_copy(update={"text": text}) for text, one in zip(texts, query.documents, strict=True)
+    )
+    return query.model_copy(update={"documents": tuple(documents)})
+
+
+def _as_written(verdict: Verdict, query: RagQuery) -> Verdict:
+    """A verdict on tables that were laid out, with the evidence as the documents write it."""
+    texts = {one.id: one.text for one in query.documents}
+    claims = [
+        found.model_copy(update={"votes": tuple(vote and _quoted(vote, texts) for vote in found.votes)})
+        for found in verdict.claims
+    ]
+    return verdict.model_copy(update={"claims": tuple(claims)})
+
+
+def _quoted(vote: Answer, texts: Mapping[str, str]) -> Answer:
+    at = vote.evidence_at
+    return vote if at is None else vote.model_copy(update={"evidence": texts[at.document][at.start : at.end]})
 
 
 def _looked_up(query: RagQuery, response: str, config: AuditConfig) -> Verdict:

@@ -64,7 +64,7 @@ class Cells:
     def __init__(self, query: RagQuery, response: str, targets: Sequence[Target]) -> None:
         self._query = query.query
         self._clauses = Clauses(response, targets)
-        self._texts = [one.text for one in query.documents if "|" in one.text or "\t" in one.text]
+        self._texts = [one.text for one in query.documents if tables_of(one.text)]
         labels = frozenset().union(*(one.words for text in self._texts for one in _labels(text)))
         self._counts = Counter(
             one.kind.name
