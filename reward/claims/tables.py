@@ -26,7 +26,9 @@ _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 _VALUE = re.compile(
     r"[^\w.]*(?:[^\W\d_]{1,3}[ $€£]+)?\W*\d[\d.,]*\W*(?:[^\W\d_]+\W*){0,2}"
 )  # "US$ 5 million"
-_NOTE = re.compile(r"\(\d\)|\*+|[\u00b9\u00b2\u00b3]|(?<=[^\W\d_]{4})\d$|(?<=\))\d$")  # of a footnote
+_NOTE = re.compile(
+    r"\(\d\)|\*+|(?:(?<=[^\W\d_]{3})|(?<=\)))[\u00b9\u00b2\u00b3]|(?<=[^\W\d_]{4})\d$|(?<=\))\d$"
+)  # of a footnote
 _NON = re.compile(r"\b([Nn]on)[-\u2010\u2011\u2013 ](?=\w)")
 _A_YEAR = re.compile(r"(?:FY ?|(?:fiscal|year) )?(?:1[89]|20)\d\d(?: ?\(\w\))?", re.IGNORECASE)
 _HEADS = re.compile(
