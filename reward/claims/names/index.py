@@ -43,6 +43,7 @@ _COMMAS = (", ", '", "')
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
 _SHORT_TEXT = 2000  # characters
+_LONG_WORD = 5  # letters
 _MOST_INITIALS = 3
 _MOST_SHARING = 6  # people with one surname
 _WHERE = 2  # the fields of a name that say where it is come first
@@ -261,8 +262,10 @@ class Index(Text):
         gaps = [self.gap(place, 1) for place in places[:-1]]
         if len(places) != _SHORT_ACRONYM or not set(gaps) <= {"-", " "}:
             return False
-        are_long = all(len(self.words[place]) > _SHORT_ACRONYM for place in places)
-        return "-" in gaps or (are_long and len(self.text) <= _SHORT_TEXT)  # "flexible spending account"
+        are_long = all(len(self.words[place]) >= _LONG_WORD for place in places)
+        are_beside = places[-1] - places[0] == _SHORT_ACRONYM - 1
+        # "Flexible spending account"
+        return "-" in gaps or (are_long and are_beside and len(self.text) <= _SHORT_TEXT)
 
     @functools.cached_property
     def _initials(self) -> list[tuple[str, Sequence[int]]]:
