@@ -42,8 +42,6 @@ _CAPITAL_PHRASES = frozenset(TABLES["capital_phrases"].strip().splitlines())
 _COMMAS = (", ", '", "')
 _SHORT_ACRONYM = 3  # letters; all are first letters of capitalised words
 _LONGEST_ACRONYM = 7
-_SHORT_TEXT = 2000  # characters
-_LONG_WORD = 5  # letters
 _MOST_INITIALS = 3
 _MOST_SHARING = 6  # people with one surname
 _WHERE = 2  # the fields of a name that say where it is come first
@@ -254,18 +252,12 @@ class Index(Text):
     def _may_be_short(self, places: Sequence[int]) -> bool:
         """Whether some words have capitals, or are one term: "VAT" for "value-added tax".
 
-        Any three small words in a row would spell most acronyms somewhere in a long text; in a short one
-        three longer words seldom do.
+        Any three small words in a row would spell most acronyms somewhere in a text.
         """
         if all(self.tokens[place].capital for place in places):
             return True
         gaps = [self.gap(place, 1) for place in places[:-1]]
-        if len(places) != _SHORT_ACRONYM or not set(gaps) <= {"-", " "}:
-            return False
-        are_long = all(len(self.words[place]) >= _LONG_WORD for place in places)
-        are_beside = places[-1] - places[0] == _SHORT_ACRONYM - 1
-        # "Flexible spending account"
-        return "-" in gaps or (are_long and are_beside and len(self.text) <= _SHORT_TEXT)
+        return len(places) == _SHORT_ACRONYM and "-" in gaps and set(gaps) <= {"-", " "}
 
     @functools.cached_property
     def _initials(self) -> list[tuple[str, Sequence[int]]]:

@@ -23,7 +23,10 @@ _INSTITUTION = re.compile(rf"(?<=\w) (?:of|for) (?:the )?(?=(?i:{'|'.join(sorted
 _FIRST_NAMES = GIVEN_NAMES - {"guy", "chance", "charity", "chase", "hunter", "summer", "patience"}
 Found = tuple[Document, Index, Range]
 _COUNTRIES_APART = re.compile(r"[- ]")
-_CUT = re.compile(r"[A-Z][a-z]{2,4}")
+_CUT = {
+    **{"Sev": "Severity", "Sec": "Section", "Fig": "Figure", "Art": "Article", "App": "Appendix"},
+    **{"Vol": "Volume", "Ver": "Version", "Para": "Paragraph", "Prio": "Priority", "Eq": "Equation"},
+}
 
 
 class NameLookup:
@@ -52,12 +55,12 @@ class NameLookup:
 
     def _find_cut(self, claimed: Name, context: Context | None) -> Place[Name] | None:
         """A word that is cut before its number: "Sev 2" for "Severity 2"."""
-        is_cut = context is not None and _CUT.fullmatch(claimed.text) is not None
-        number = re.search(rf"\b{claimed.text}\.?[ ](\d+)\b", context()) if is_cut and context else None
+        whole = _CUT.get(claimed.text, "")
+        number = re.search(rf"\b{claimed.text}\.?[ ](\d+)\b", context()) if whole and context else None
         for document, _ in self._texts if number else ():
-            whole = re.search(rf"\b{claimed.text}[a-z]+ {number[1]}\b", document.text) if number else None
-            if whole:
-                return Place(claimed._replace(start=whole.start(), end=whole.end()), document)
+            found = re.search(rf"\b{whole} {number[1]}\b", document.text) if number else None
+            if found:
+                return Place(claimed._replace(start=found.start(), end=found.end()), document)
         return None
 
     def _find(self, claimed: Name, context: Context | None) -> Place[Name] | None:

@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from math import inf, isfinite
 
@@ -203,7 +204,7 @@ def _windows(claimed: Number, relative_tolerance: float) -> Iterator[Window]:
     if claimed.kind is Kind.DATE:
         yield from (_widened(float(v), float(v)) for reading in claimed.readings for v in reading if v)
         return
-    far = float(reach(claimed, relative_tolerance=relative_tolerance))
+    far = _as_float(reach(claimed, relative_tolerance=relative_tolerance))
     is_decade = claimed.form is Form.RANGE and not claimed.parts  # any year in it supports it
     if is_era(claimed):  # and so does a somewhat longer one that lies in it for the greater part
         far += float(claimed.values[1] - claimed.values[0]) + 1
@@ -211,9 +212,17 @@ def _windows(claimed: Number, relative_tolerance: float) -> Iterator[Window]:
         far = 1 if claimed.value else inf
         yield 0, 0
     for reading in claimed.readings:
-        first = float(reading[0])
-        last = float(reading[-1]) if is_decade else first
+        first = _as_float(reading[0])
+        last = _as_float(reading[-1]) if is_decade else first
         yield _widened(first - far, last + far) if isfinite(first + last + far) else (-inf, inf)
+
+
+def _as_float(value: Decimal | Fraction) -> float:
+    """A value as a float; infinite beyond what a float holds."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
 
 
 def _widened(low: float, high: float) -> Window:

@@ -81,7 +81,10 @@ _OF_A_CLOCK = re.compile(
     re.IGNORECASE,
 )  # words of a time of day
 _PROFIT = re.compile(rf"\b(?:{TABLES['trends']['balances']['profit']}|income|earn|gain)", re.IGNORECASE)
-_LOSS = re.compile(rf"\b(?:{TABLES['trends']['balances']['loss']}|lost)\b", re.IGNORECASE)
+_LOSS = re.compile(
+    rf"\b(?:{TABLES['trends']['balances']['loss']})\b|\blost (?:about |around |some |nearly |almost )?(?=[$€£\d])",
+    re.IGNORECASE,
+)
 _SCALES = {"degree_Celsius": "degree_Fahrenheit", "degree_Fahrenheit": "degree_Celsius"}
 _THOUSAND = 1000
 _CHANGES = (Trend.RISE_BY, Trend.FALL_BY)

@@ -13,6 +13,7 @@ from reward.claims.numbers.model import Form, Kind, Number, changed
 from reward.claims.numbers.shares import multiples, shares
 from reward.claims.numbers.trends import in_other_sign
 from reward.claims.numbers.vocabulary import TABLES
+from reward.claims.text import lowered
 
 _SIXTY, _DAY = Decimal(60), Decimal(24)
 _HALF_DAY = 720  # minutes
@@ -101,7 +102,7 @@ def other_readings(text: str, numbers: Iterable[Number]) -> Iterator[Number]:
             yield changed(one, kind=Kind.COUNT, unit="", counts=True)  # "xxiv + 388 pp."
     yield from _ranks(text)
     for match in _HOURLY.finditer(text):
-        yield _lasting(Decimal(_OFTEN[match[0].lower()]), "minute", *match.span())
+        yield _lasting(Decimal(_OFTEN[lowered(match[0])]), "minute", *match.span())
     for match in _EVERY.finditer(text):
         many, start, end = Decimal(_PARTS[match["nth"]]), *match.span()
         if unit := match["unit"] or (match["day"] and "week"):
@@ -120,9 +121,9 @@ def _is_spread(text: str, number: Number) -> bool:
 
 def _ranks(text: str) -> Iterator[Number]:
     """The ranks in words that stand without a determiner."""
-    parts = ((_RANKS[one["rank"].lower()], one.span("rank")) for one in _FIRST_PART.finditer(text))
+    parts = ((_RANKS[lowered(one["rank"])], one.span("rank")) for one in _FIRST_PART.finditer(text))
     married = (
-        (_RANKS[rank[0].lower()], rank.span())
+        (_RANKS[lowered(rank[0])], rank.span())
         for sentence in _MARRIED.finditer(text)
         for rank in _RANK.finditer(text, *sentence.span())
     )
