@@ -82,7 +82,7 @@ _OF_A_CLOCK = re.compile(
 )  # words of a time of day
 _PROFIT = re.compile(rf"\b(?:{TABLES['trends']['balances']['profit']}|income|earn|gain)", re.IGNORECASE)
 _LOSS = re.compile(
-    rf"\b(?:{TABLES['trends']['balances']['loss']})\b|\blost (?:about |around |some |nearly |almost )?(?=[$€£\d])",
+    rf"\b(?:{TABLES['trends']['balances']['loss']})\b|\blost (?:about |some |nearly |almost )?(?=[$€£\d])",
     re.IGNORECASE,
 )
 _SCALES = {"degree_Celsius": "degree_Fahrenheit", "degree_Fahrenheit": "degree_Celsius"}
