@@ -65,8 +65,8 @@ def test_heads_of_several_lines_and_headings_of_rows() -> None:
     table = only(SALES)
     assert [sorted(label.years) for label in table.columns] == [[], ["2019"], ["2018"], ["2017"]]
     assert [label.name for label in table.rows] == ["Fixed price", "Other", "Total revenue", "Net income"]
-    assert "revenue" in table.rows[0].beside
-    assert table.rows[3].words == {"net", "income"}  # the digit is a footnote's
+    assert "revenue" in table.rows[0].context
+    assert table.rows[3].words == {"net", "income"}  # and not the number of its footnote
 
 
 def test_heads_further_down_begin_another_table_with_the_years_of_all() -> None:
@@ -80,7 +80,7 @@ def test_text_alone_is_no_head_below_a_rule() -> None:
         "| Name | Role | Since |\n|---|---|---|\n| Ann | Head | 1 May 2015 |\n| Ben | Cook | 2 May 2019 |"
     )
     assert [label.text for label in table.rows] == ["Ann", "Ben"]
-    assert table.rows[1].texts[0] == {"cook"}
+    assert table.rows[1].cell_texts[0] == {"cook"}
 
 
 @pytest.mark.parametrize("text", ["", "a | b", "no table\nhere", "|---|\n|---|\n"])
@@ -196,11 +196,12 @@ def test_lines_with_commas_alone_are_no_table(text: str) -> None:
 @pytest.mark.parametrize("row", PAIRS, ids=lambda row: f"{row['writer']}: {row['answer'][:60]}")
 def test_pairs_by_people_who_had_not_seen_the_code(row: dict[str, str]) -> None:
     is_refuted = audit(row["document"], row["answer"], row["query"]) is Outcome.REFUTED
-    assert (is_refuted == (row["label"] == "wrong")) != ("judged_wrongly" in row)
+    is_judged_rightly = is_refuted == (row["label"] == "wrong")
+    assert is_judged_rightly == ("judged_wrongly" not in row)
 
 
-def test_cells_of_real_reports_are_told_apart() -> None:
-    """TAT-QA's gold answers, and other numbers of their rows and columns; `bench tables` has more of them."""
+def test_other_cells_of_real_reports_refute() -> None:
+    """Gold answers of TAT-QA, and other numbers of their rows and columns, as in `python -m bench tables`."""
     refuted = Counter[str]()
     for query, answer, _, what in answers(DATA / "tatqa_cc-by-4.0" / "tatqa_dataset_dev.json"):
         refuted[what] += lexical_audit(query, answer, AuditConfig()).outcome is Outcome.REFUTED

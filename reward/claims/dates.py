@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from itertools import islice, product
+from itertools import islice
 
 from reward.claims.day_names import days_of_document, named_day, names_of_days, weekday
 from reward.claims.kind import ClaimKind, Context, Place
@@ -49,7 +49,7 @@ _BESIDE = re.compile(
     r"|the (?:next|following) (?:day|morning|evening|afternoon|night)|(?:a|the) day later)\b",
     re.IGNORECASE,
 )
-_LENGTHS = {"day": 1, "week": 7, "month": 0, "year": 0}  # in days
+_LENGTHS = {"day": 1, "week": 7, "month": 0, "year": 0}  # in days; 0: as long as the calendar says
 _SIDES = (Trend.BEFORE, Trend.AFTER)
 _MOST_YEARS, _MOST_MONTHS = 20, 2  # between a date and a bound that is said of it
 _DAYS_AND_YEARS = (Kind.DATE, Kind.YEAR)
@@ -123,15 +123,7 @@ class DateLookup(NumberLookup):
     def find(self, claimed: Number, *, context: Context | None = None) -> Place[Number] | None:
         """The place that supports a date, a part of a year, a weekday or a month."""
         if claimed.kind is Kind.WEEKDAY and claimed.form is Form.EXACT and context is not None:
-            if self._dated_days and self._says_otherwise(claimed, context()):
-                return None
-            ranges = _ranges_ended(claimed, context())
-            is_end, recurs = self._has_ranges and bool(ranges), bool(ranges) or _recurs(claimed, context())
-            place = self._find_day(claimed, is_end=is_end, is_one=not recurs)
-            if place is None or (is_end and _is_week(place.mention)):
-                is_shorter = place is not None and place.mention.values == _WORKING != ranges[0].values
-                return None if is_shorter else place
-            return None if self._is_of_other_day(place, context()) else place
+            return self._find_weekday(claimed, context())
         if claimed.kind is Kind.WEEKDAY or _is_lone_month(claimed):
             found = self._find_day(claimed) or self._find_months(claimed, context)
             return found or self._find_other_days(claimed, context)
@@ -151,12 +143,25 @@ class DateLookup(NumberLookup):
         found = found or self._find_beside(claimed) or self._find_end_of_year(claimed, context)
         return found or self._find_later(claimed, context)
 
+    def _find_weekday(self, claimed: Number, said: str) -> Place[Number] | None:
+        """One weekday, as its sentence speaks of it."""
+        if self._dated_days and self._says_otherwise(claimed, said):
+            return None
+        in_range = _ends_range(claimed, said)
+        is_end = self._has_ranges and in_range
+        place = self._find_day(claimed, is_end=is_end, is_one=not (in_range or _recurs(claimed, said)))
+        if place is not None and is_end and _is_week(place.mention):
+            # The range is not Monday to Friday, which `_ends_range` leaves out.
+            return None if place.mention.values == _WORKING else place
+        return None if place is None or self._is_of_other_day(place, said) else place
+
     def _find_day(
         self, claimed: Number, *, is_end: bool = False, is_one: bool = True
     ) -> Place[Number] | None:
-        """A weekday, "weekdays", or a month that stands alone; an end of a range is not just a day in it.
+        """A weekday, "weekdays", or a month without a day and year.
 
-        One day may be that of a full date; what is on Saturdays, or from Monday to Saturday, is not.
+        An end of a range (`is_end`) is not supported by a range that holds it, as "Monday to Friday" holds
+        Tuesday. Only one day (`is_one`), and not "on Saturdays", is supported by a full date.
         """
         has_rate = claimed.rate and any(day.rate for days in self._days for day in days)
         for document, days in zip(self._documents, self._ends if is_end else self._days, strict=True):
@@ -284,21 +289,22 @@ class DateLookup(NumberLookup):
         return None
 
     def _find_later(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """The date from which a document counts a length of time up to the claimed one: a term of six months
-        from 1 April, which ends on 30 September. The sentence must state one of the two.
+        """A date of a document to which a length of time is added: a term of six months from 1 April ends on
+        30 September. The sentence must state the date or the length.
         """
         if context is None or claimed.kind is not Kind.DATE or not all(claimed.values):
             return None
-        said = find_numbers(context())
+        said = [unbound(one) for one in find_numbers(context())]
         for document, index in self.texts:
             dates = [one for one in index.dates() if _is_full(one) and one.value and one.form is Form.EXACT]
-            lengths = [one for one in index.numbers if one.unit in _LENGTHS and one.step == 1][:_MOST_DAYS]
-            for date, length in product(dates[:_MOST_DAYS], lengths):
-                is_said = any(
-                    equal(unbound(one), unbound(length)) or one.values[1:] == date.values[1:] for one in said
-                )
-                if is_said and claimed.values in _ends_after(date, length):
-                    return Place(date, document)
+            numbers = index.numbers if dates else ()
+            lengths = [one for one in numbers if one.unit in _LENGTHS and one.step == 1][:_MOST_DAYS]
+            said_lengths = [length for length in lengths if any(equal(one, unbound(length)) for one in said)]
+            for date in dates[:_MOST_DAYS]:
+                is_said = any(one.values[1:] == date.values[1:] for one in said)
+                for length in lengths if is_said else said_lengths:
+                    if claimed.values in _ends_after(date, length):
+                        return Place(date, document)
         return None
 
     @cached_property
@@ -393,7 +399,7 @@ def _beside_of(anchor: Number, step: int, *, of_year: bool) -> tuple[int, int, i
 
 
 def _ends_after(date: Number, length: Number) -> set[tuple[Decimal, ...]]:
-    """The days on which a length of time from a date ends; of months and years the day before, too."""
+    """The days on which a length of time from a date ends; months and years may end the day before, too."""
     year, month, day = map(int, date.values)
     unit, count = length.unit, int(length.value)
     try:
@@ -429,10 +435,10 @@ def _is_inside(day: Number, days: Sequence[Number]) -> bool:
     return any(one.form is Form.RANGE and one.start <= day.start < one.end for one in days)
 
 
-def _ranges_ended(claimed: Number, said: str) -> list[Number]:
-    """The ranges of a sentence that a weekday begins or ends: "from Tuesday to Sunday"."""
+def _ends_range(claimed: Number, said: str) -> bool:
+    """Whether a weekday begins or ends a range of a sentence: "from Tuesday to Sunday"."""
     ranges = [day for day in days_of_document(said) if day.form is Form.RANGE and not _is_week(day)]
-    return [day for day in ranges if claimed.value in day.values]
+    return any(claimed.value in day.values for day in ranges)
 
 
 def _recurs(claimed: Number, said: str) -> bool:

@@ -1,15 +1,15 @@
 """Tables of a text: lines with vertical bars, as Markdown has them, or with tabs.
 
-Tables of HTML and comma-separated lines are such tables once they are laid out (`laid_out`); objects of JSON
+Tables of HTML and comma-separated lines are such tables once they are laid out (`laid_out`). Objects of JSON
 and paragraphs of "key: value" lines are rows, whose keys are the heads of columns.
 
-The first lines without values are the heads of columns, and so are all lines above a rule (`---`). The first
-cell of a line is the head of its row. A line with nothing but this cell is a heading of the rows below it.
+The first lines without values are heads of columns, and so are all lines above a rule (`---`). The first cell
+of a line is the head of its row. A line with nothing but this cell is a heading of the rows below it.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -26,20 +26,20 @@ _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 _VALUE = re.compile(
     r"[^\w.]*(?:[^\W\d_]{1,3}[ $€£]+)?\W*\d[\d.,]*\W*(?:[^\W\d_]+\W*){0,2}"
 )  # "US$ 5 million"
-_NOTE = re.compile(
+_FOOTNOTE = re.compile(  # "km²" has none
     r"\(\d\)|\*+|(?:(?<=[^\W\d_]{3})|(?<=\)))[\u00b9\u00b2\u00b3]|(?<=[^\W\d_]{4})\d$|(?<=\))\d$"
-)  # of a footnote
+)
 _NON = re.compile(r"\b([Nn]on)[-\u2010\u2011\u2013 ](?=\w)")
-_A_YEAR = re.compile(r"(?:FY ?|(?:fiscal|year) )?(?:1[89]|20)\d\d(?: ?\(\w\))?", re.IGNORECASE)
-_HEADS = re.compile(
+_YEAR_HEAD = re.compile(r"(?:FY ?|(?:fiscal|year) )?(?:1[89]|20)\d\d(?: ?\(\w\))?", re.IGNORECASE)
+_FIRST_HEAD = re.compile(  # "Year ended", "(in millions)", "Revenue:"
     r"\(|(?:(?:fiscal )?years?|quarters?|months?|periods?|weeks?|as|for)\b|.*:$|$", re.IGNORECASE
 )
-_ITEMS = re.compile(r"[,;/]| and | or | und | et | y ")
-_BESIDE = re.compile(r"\([^()]*\)")
+_BETWEEN_ITEMS = re.compile(r"[,;/]| and | or | und | et | y ")
+_PARENTHESES = re.compile(r"\([^()]*\)")
 _FIELD = r'(?:"[^"\n]*"|[^",\n]*)'
 _CSV_LINE = rf"^{_FIELD}(?:,(?! ){_FIELD}){{2,}}(?:\n|\Z)"
 _CSV = re.compile(rf"(?:{_CSV_LINE}){{3,}}", re.MULTILINE)
-_SEPARATOR = re.compile(r'("[^"\n]*")|,')
+_QUOTED_OR_COMMA = re.compile(r'("[^"\n]*")|,')
 _TR = re.compile(r"<tr\b[^<>]{0,500}>.{0,20000}?</tr>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(
     r"</?(table|thead|tbody|tfoot|tr|td|th|p|br|b|strong|span|div)\b[^<>]{0,500}>", re.IGNORECASE
@@ -57,22 +57,19 @@ _SMALL = frozenset(TABLES["tables"]["small"].split())
 
 @dataclass(frozen=True)
 class Label:
-    """What a row or column is about: the words of its head, and of what is in parentheses there or above it.
+    """What a row or a column is about."""
 
-    Of a row also the words of its short texts, cell by cell.
-    """
-
-    text: str = ""
-    words: frozenset[str] = frozenset()
-    years: frozenset[str] = frozenset()
-    beside: frozenset[str] = frozenset()
-    name: str = ""  # the head without what is in parentheses
-    texts: tuple[frozenset[str], ...] = ()
+    text: str = ""  # its head
+    words: frozenset[str] = frozenset()  # of the head without its parentheses
+    years: frozenset[str] = frozenset()  # of the head
+    context: frozenset[str] = frozenset()  # words of the head's parentheses, and of the heading above the row
+    name: str = ""  # the head without its parentheses
+    cell_texts: tuple[frozenset[str], ...] = ()  # of a row: the words of each short text in its cells
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table, `text[start:end]`; columns count from the heads of rows, which are column 0."""
+    """A cell, `text[start:end]`. Column 0 is the heads of rows in lines, and the first key of records."""
 
     start: int
     end: int
@@ -87,27 +84,31 @@ class Table:
     text: str
     rows: Sequence[Label]
     columns: Sequence[Label]
-    cells: Sequence[Cell]  # from left to right
+    cells: Sequence[Cell]  # from left to right, without the heads
     years: frozenset[str]
 
     def at(self, place: int) -> Cell | None:
-        """The cell at a place of the text; None outside of them, and in heads."""
+        """The cell at a place of the text; None outside of the cells, and in heads."""
         before = bisect_right(self.cells, place, key=attrgetter("start")) - 1
         return self.cells[before] if before >= 0 and place < self.cells[before].end else None
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of a text in one writing, without the smallest; a number with a word beside it: "aero 14"."""
-    text = _NON.sub(r"\1", text)  # who is in non-current assets is not in current ones
+    """The stems of a text's words without the smallest, and numbers with a word beside them: "aero 14"."""
+    text = _NON.sub(r"\1", text)  # "non-current" is one word, and so is not "current"
     found = [(stem(fold(word[0])), word.start(), word.end()) for word in _WORD.finditer(text)]
     pairs = {
         f"{one} {other}"
         for (one, _, end), (other, start, _) in pairwise(found)
         if one.isdigit() != other.isdigit() and text[end:start] in ("", " ", "-", "\u00a0")
     }
-    return (
-        frozenset(word for word, *_ in found if not word.isdigit() or _YEAR.fullmatch(word)) - _SMALL | pairs
-    )
+    single = frozenset(word for word, *_ in found if not word.isdigit() or _YEAR.fullmatch(word))
+    return (single - _SMALL) | pairs
+
+
+def without_pairs(words: Iterable[str]) -> frozenset[str]:
+    """The words of `words_of` without the pairs of a number and a word, which differ from label to label."""
+    return frozenset(word for word in words if " " not in word)
 
 
 def years_of(text: str) -> frozenset[str]:
@@ -117,11 +118,11 @@ def years_of(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def tables_of(text: str) -> tuple[Table, ...]:
-    """The tables of a text, in order; one with heads of columns further down makes several.
+    """The tables of a text; one with heads of columns further down makes several.
 
-    Those of more than 500 rows or 100 columns are left out: each label is held against each number.
+    Those of more than 500 rows or 100 columns are left out: each label is compared with each number.
     """
-    tables = [table for found in _TABLE.finditer(text) for table in _parts(text, found)]
+    tables = [table for found in _TABLE.finditer(text) for table in _of_lines(text, found)]
     for record, pair in ((_OBJECT, _JSON_PAIR), (_PARAGRAPH, _LINE_PAIR)):
         rows = [list(pair.finditer(text, *found.span())) for found in record.finditer(text)]
         tables += _of_records(text, [row for row in rows if row])
@@ -138,108 +139,121 @@ def laid_out(text: str) -> str:
 
 
 def _as_layout(tag: re.Match[str]) -> str:
+    """A tag as a line end or a bar if it begins a row or a cell, filled with spaces to its length."""
     opens = {"tr": "\n", "td": "|", "th": "|"}.get(tag[1].lower(), " ") if tag[0][1] != "/" else " "
     return opens.ljust(len(tag[0]))
 
 
 def _with_tabs(lines: re.Match[str]) -> str:
-    """Lines of as many fields as their first one, which has no number, with tabs between the fields."""
+    """Lines with tabs for commas, if all have as many fields as the first, whose fields all have letters."""
     rows = lines[0].splitlines(keepends=True)
-    split = [_SEPARATOR.sub(lambda one: one[1] or "\t", row) for row in rows]
-    heads = split[0].split("\t")
-    is_table = len({row.count("\t") for row in split}) == 1
-    return "".join(split) if is_table and all(any(map(str.isalpha, one)) for one in heads) else lines[0]
+    split = [_QUOTED_OR_COMMA.sub(lambda one: one[1] or "\t", row) for row in rows]
+    is_even = len({row.count("\t") for row in split}) == 1
+    is_table = is_even and all(any(map(str.isalpha, head)) for head in split[0].split("\t"))
+    return "".join(split) if is_table else lines[0]
 
 
-def _of_records(text: str, rows: Sequence[Sequence[re.Match[str]]]) -> Iterator[Table]:
-    """The table of records that have a key in common; the first text of each is its label."""
+def _of_records(text: str, rows: Sequence[Sequence[re.Match[str]]]) -> list[Table]:
+    """The table of records that have keys in common, if they have; the first text of each is its label."""
     keys = list(dict.fromkeys(pair[1] for row in rows for pair in row))
     common = set(keys).intersection(*({pair[1] for pair in row} for row in rows))
     if not 1 < len(rows) <= _MOST_ROWS or len(common) < _FEWEST_KEYS or len(keys) > _MOST_COLUMNS:
-        return
+        return []
     labels, cells = [], []
     for place, row in enumerate(rows):
-        head = next((pair for pair in row if not _is_value(pair[2].strip('"'))), None)
-        values = [pair for pair in row if pair is not head]
-        label = "" if head is None else head[2].strip('"')
-        labels.append(_label(label, values=[pair[2].strip('"') for pair in values]))
+        values = {pair: pair[2].strip('"') for pair in row}
+        head = next((pair for pair, value in values.items() if not _is_value(value)), None)
+        label = values.pop(head) if head else ""
+        labels.append(_label(label, texts=values.values()))
         cells += [Cell(*pair.span(2), place, keys.index(pair[1])) for pair in values]
-    years = frozenset(year for key in keys for year in years_of(key))
-    yield Table(text, labels, [_label(key.replace("_", " ")) for key in keys], cells, years)
+    years = frozenset().union(*map(years_of, keys))
+    return [Table(text, labels, [_label(key.replace("_", " ")) for key in keys], cells, years)]
 
 
-def _parts(text: str, found: re.Match[str]) -> Iterator[Table]:
+def _of_lines(text: str, found: re.Match[str]) -> Iterator[Table]:
+    """The tables of lines that follow each other: heads with years, further down, begin another one."""
     lines = list(_LINE.finditer(text, *found.span()))
     rule = next((place for place, line in enumerate(lines) if _RULE.fullmatch(line[0])), 0)
-    rows = _cells([line for line in lines if not _RULE.fullmatch(line[0])])
-    if len(rows) > _MOST_ROWS or max(map(len, rows), default=0) > _MOST_COLUMNS:
+    spans = _spans([line for line in lines if not _RULE.fullmatch(line[0])])
+    width = max(map(len, spans), default=0)
+    if len(spans) > _MOST_ROWS or width > _MOST_COLUMNS:
         return
-    values = [[text[low:high].strip() for low, high in row] for row in rows]
-    width = max(map(len, rows), default=0)
-    years = years_of(found[0])
-    heads, heading = [""] * width, ""
-    labels: list[Label] = []
+    years, heads, heading = years_of(found[0]), [""] * width, ""
+    rows: list[Label] = []
     cells: list[Cell] = []
-    for place, (row, said) in enumerate(zip(rows, values, strict=True)):
-        # A line without values has heads, too, where none before it names what the rows are.
-        is_open = not labels and (not heads[0] or not said[0]) and (not rule or not any(heads))
-        has_values = any(map(_is_value, said[1:]))
-        is_head = (
-            place < rule or not (said[0] or labels) or (not has_values and (is_open or _are_heads(said)))
-        )
-        if is_head and labels and any(map(years_of, said[1:])):
-            yield Table(text, labels, _columns(heads), cells, years)
-            heads, labels, cells, heading = [""] * width, [], [], ""
-        if not any(said[1:]):
-            heading = said[0]
-        elif is_head and not labels:
-            heads = [f"{head} {more}".strip() for head, more in zip(heads, _filled(said, width), strict=True)]
+    for place, line_spans in enumerate(spans):
+        texts = [text[start:end].strip() for start, end in line_spans]
+        is_head = place < rule or _has_heads(texts, heads, has_rows=bool(rows), has_rule=rule > 0)
+        if is_head and rows and any(map(years_of, texts[1:])):
+            yield Table(text, rows, _columns(heads), cells, years)
+            heads, heading, rows, cells = [""] * width, "", [], []
+        if not any(texts[1:]):
+            heading = texts[0]
+        elif is_head and not rows:
+            pairs = zip(heads, _filled(texts, width), strict=True)
+            heads = [f"{head} {more}".strip() for head, more in pairs]
         else:
-            cells += [Cell(*span, len(labels), column) for column, span in enumerate(row) if column]
-            labels.append(_label(said[0], heading, said[1:], heads[0]))
-    yield Table(text, labels, _columns(heads), cells, years)
+            cells += [Cell(*span, len(rows), column) for column, span in enumerate(line_spans) if column]
+            rows.append(_label(texts[0], heading, texts[1:], heads[0]))
+    yield Table(text, rows, _columns(heads), cells, years)
 
 
-def _label(text: str, heading: str = "", values: Sequence[str] = (), head: str = "") -> Label:
-    text = " ".join(_NOTE.sub("", text).split())
-    name, beside = _BESIDE.sub("", text).strip(), words_of(f"{heading} {' '.join(_BESIDE.findall(text))}")
-    numbered = [frozenset([f"{word} {text}"]) for word in words_of(head)] if text.isdigit() else []
-    items = (words_of(item) for value in values if not _is_value(value) for item in _ITEMS.split(value))
-    short = (words for words in items if 0 < len(words) <= _MOST_WORDS)
-    return Label(text, words_of(name), years_of(text), beside, name, (*numbered, *short))
+def _has_heads(texts: Sequence[str], heads: Sequence[str], *, has_rows: bool, has_rule: bool) -> bool:
+    """Whether a line that is not above a rule has heads of columns, with the heads of the lines before."""
+    if not (texts[0] or has_rows):
+        return True
+    # Texts alone are heads until a line names what the rows are; below a rule they are rows.
+    is_open = not (has_rows or (heads[0] and texts[0]) or (has_rule and any(heads)))
+    return not any(map(_is_value, texts[1:])) and (is_open or _are_heads(texts))
 
 
 def _columns(heads: Sequence[str]) -> list[Label]:
     return [Label(), *map(_label, heads[1:])]
 
 
-def _are_heads(values: Sequence[str]) -> bool:
-    """Whether a line further down has the heads of columns: what its label says, or that most are years."""
-    others = [one for one in values[1:] if one]
-    years = sum(_A_YEAR.fullmatch(one) is not None for one in others)
-    return _HEADS.match(values[0]) is not None or 2 * years > len(others)
+def _label(text: str, heading: str = "", texts: Iterable[str] = (), head_of_heads: str = "") -> Label:
+    """The label of a column by its head, or of a row by its head, the heading above and its other cells."""
+    text = " ".join(_FOOTNOTE.sub("", text).split())
+    name = _PARENTHESES.sub("", text).strip()
+    context = words_of(f"{heading} {' '.join(_PARENTHESES.findall(text))}")
+    # The head of column 0, "Week", makes the row "12" that of "week 12".
+    numbered = [frozenset([f"{word} {text}"]) for word in words_of(head_of_heads)] if text.isdigit() else []
+    items = (words_of(item) for one in texts if not _is_value(one) for item in _BETWEEN_ITEMS.split(one))
+    short = (words for words in items if 0 < len(words) <= _MOST_WORDS)
+    return Label(text, words_of(name), years_of(text), context, name, (*numbered, *short))
 
 
-def _filled(values: Sequence[str], width: int) -> list[str]:
-    """The heads of all columns, where one can span several; only their years if they are in the middle."""
-    filled = [*values, *[""] * (width - len(values))]
-    others = filled[1:]
-    if not all(others) and sum(map(bool, others)) == 1:
-        others = [max(others)] * len(others)
-    elif not all(others):
-        is_spanned = others[0] != ""
-        for place, one in enumerate(others):
-            spanned = one or others[place - 1]
-            others[place] = spanned if is_spanned else " ".join(_YEAR.findall(one))
-    return [filled[0], *others]
+def _are_heads(texts: Sequence[str]) -> bool:
+    """Whether a line further down has heads of columns: its first text says so, or most others are years."""
+    others = [one for one in texts[1:] if one]
+    num_years = sum(_YEAR_HEAD.fullmatch(one) is not None for one in others)
+    return _FIRST_HEAD.match(texts[0]) is not None or 2 * num_years > len(others)
 
 
-def _cells(lines: Sequence[re.Match[str]]) -> list[list[tuple[int, int]]]:
+def _filled(texts: Sequence[str], width: int) -> list[str]:
+    """A line of heads with the empty ones filled, of which at least one is not empty.
+
+    A lone head is that of all columns, and else each spans the empty ones behind it. If the first is empty,
+    they are in the middle of what they span, and only their years are sure.
+    """
+    first, *heads = [*texts, *[""] * (width - len(texts))]
+    written = [head for head in heads if head]
+    if len(written) == 1:
+        heads = written * len(heads)
+    elif heads[0]:
+        for place in range(1, len(heads)):
+            heads[place] = heads[place] or heads[place - 1]
+    else:
+        heads = [" ".join(_YEAR.findall(head)) for head in heads]
+    return [first, *heads]
+
+
+def _spans(lines: Sequence[re.Match[str]]) -> list[list[tuple[int, int]]]:
     """Where the cells of each line begin and end in the text; bars at the ends of all lines make none."""
     mark = "|" if any("|" in line[0] for line in lines) else "\t"
-    shown = [line[0].strip() for line in lines]
-    opens = mark == "|" and all(line.startswith(mark) for line in shown)
-    closes = mark == "|" and all(line.endswith(mark) for line in shown)
+    stripped = [line[0].strip() for line in lines]
+    opens = mark == "|" and all(line.startswith(mark) for line in stripped)
+    closes = mark == "|" and all(line.endswith(mark) for line in stripped)
     return [list(_split(line, mark, opens=opens, closes=closes)) for line in lines]
 
 
@@ -254,6 +268,5 @@ def _split(line: re.Match[str], mark: str, *, opens: bool, closes: bool) -> Iter
 
 def _is_value(cell: str) -> bool:
     """Whether a cell holds a number or an amount, and no year."""
-    if len(cell) > _LONGEST_VALUE:
-        return False
-    return not _YEAR.search(cell) and _VALUE.fullmatch(_NOTE.sub("", cell)) is not None
+    is_short = len(cell) <= _LONGEST_VALUE
+    return is_short and not _YEAR.search(cell) and _VALUE.fullmatch(_FOOTNOTE.sub("", cell)) is not None

@@ -62,25 +62,25 @@ def lexical_audit(query: RagQuery, response: str, config: AuditConfig) -> Verdic
 def _laid_out(query: RagQuery) -> RagQuery:
     """A query whose documents' tables are lines of cells; each character stays at its place."""
     texts = [laid_out(one.text) for one in query.documents]
-    if all(text is one.text for text, one in zip(texts, query.documents, strict=True)):
+    if texts == [one.text for one in query.documents]:
         return query
-    documents = (
-        one.model_copy(update={"text": text}) for text, one in zip(texts, query.documents, strict=True)
-    )
-    return query.model_copy(update={"documents": tuple(documents)})
+    pairs = zip(query.documents, texts, strict=True)
+    documents = tuple(one.model_copy(update={"text": text}) for one, text in pairs)
+    return query.model_copy(update={"documents": documents})
 
 
 def _as_written(verdict: Verdict, query: RagQuery) -> Verdict:
     """A verdict on tables that were laid out, with the evidence as the documents write it."""
     texts = {one.id: one.text for one in query.documents}
-    claims = [
-        found.model_copy(update={"votes": tuple(vote and _quoted(vote, texts) for vote in found.votes)})
-        for found in verdict.claims
-    ]
-    return verdict.model_copy(update={"claims": tuple(claims)})
+    claims = tuple(
+        one.model_copy(update={"votes": tuple(vote and _quoted(vote, texts) for vote in one.votes)})
+        for one in verdict.claims
+    )
+    return verdict.model_copy(update={"claims": claims})
 
 
 def _quoted(vote: Answer, texts: Mapping[str, str]) -> Answer:
+    """A vote whose evidence is quoted from the texts of the documents, by their ids."""
     at = vote.evidence_at
     return vote if at is None else vote.model_copy(update={"evidence": texts[at.document][at.start : at.end]})
 
@@ -169,17 +169,18 @@ class _Facts:
         """What is said of a mention, after those before it that are supported; None when it only repeats the
         query.
         """
-        mention = target.mention
+        mention, lookup = target.mention, self._lookups[target.kind.name]
         if self.checks and (found := self._checked(target)) is not None:
             return found
-        place = self._lookups[target.kind.name].find(mention, context=partial(self._around, mention))
+        place = lookup.find(mention, context=partial(self._around, mention))
         other = "" if place is None else self._elsewhere.says_of_another(target, place)
-        lookup, of_others = self._lookups[target.kind.name], ""
+        of_others = ""
         if not other and isinstance(mention, Number) and isinstance(lookup, NumberLookup):
             of_others = counts_others(mention, self._response, lookup)
             if is_of_no_count(mention, self._response, lookup):
                 place = None
         other = other or of_others
+        # What ends at 0 is in no text: it is in a title.
         if place is not None and place.mention.end and not other:
             other = self._cells.of_another(target, self._places(mention, lookup) or (place,))
         if other:

@@ -2,17 +2,19 @@
 
 Such a number is supported if its sentence, or the response up to there, states the value of one of the cells,
 and states the other, too, or names its column (of two in a row) or row (of two in a column): by the words of
-its label, or as the year before. The direction must be right: the cell that is stated is the one that is
-spoken of, unless the other is named before the difference.
+its label, or as the year before. The direction must be right: the difference is said of the cell that is
+stated, unless the other is named before it.
 """
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import NamedTuple
 
 from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.model import Kind, Number
 from reward.claims.numbers.relations import Relation
-from reward.claims.tables import Cell, Label, Table, tables_of, words_of
+from reward.claims.tables import Cell, Label, Table, tables_of, without_pairs, words_of
 
 _YEAR_BEFORE = re.compile(
     r"\b(?:year|quarter) (?:before|earlier|ago)\b|\b(?:last|previous|prior) year\b|\bJahr zuvor\b|\bVorjahr"
@@ -20,7 +22,13 @@ _YEAR_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _MOST_STATED = 8  # numbers of a response that are tried
-_Valued = tuple[Cell, Number]
+
+
+class _Valued(NamedTuple):
+    """A cell, and the number that it holds."""
+
+    cell: Cell
+    number: Number
 
 
 def cells_apart(
@@ -31,7 +39,7 @@ def cells_apart(
     numbers: Sequence[Number],
     lookup: NumberLookup,
 ) -> str:
-    """The two cells whose difference a number is ("1,399 - 1,149"); empty if it is of none.
+    """The two cells whose difference a number is ("1,399 - 1,149"); empty without them.
 
     Args:
         number: A number of a response that no document holds.
@@ -45,56 +53,53 @@ def cells_apart(
         return ""
     stated = [one for one in numbers if one.start < sentence[1] and one is not number][-_MOST_STATED:]
     before, behind = response[sentence[0] : number.start], response[number.end : sentence[1]]
-    for document, index in lookup.texts:
+    for document, index in lookup.texts if stated else ():
+        usable = [one for one in index.numbers if _is_of_kind(one, number)]
         for table in tables_of(document.text):
-            cells = [
-                (cell, one)
-                for one in index.numbers
-                if (cell := table.at(one.start)) is not None and _is_of_kind(one, number)
-            ]
-            for own, other in _pairs(cells, stated):
-                if abs(own[1].value - other[1].value) != number.value:
-                    continue
+            cells = [_Valued(cell, one) for one in usable if (cell := table.at(one.start)) is not None]
+            for own, other in _pairs(cells, stated, number.value):
                 sign = _sign(table, own, other, before, behind, stated)
-                is_greater = own[1].value > other[1].value
+                is_greater = own.number.value > other.number.value
                 if sign and (not relation.sign or (relation.sign * sign > 0) == is_greater):
-                    parts = sorted((own[1], other[1]), key=lambda one: one.value, reverse=True)
-                    return " - ".join(document.text[one.start : one.end] for one in parts)
+                    pair = (own.number, other.number) if is_greater else (other.number, own.number)
+                    return " - ".join(document.text[one.start : one.end] for one in pair)
     return ""
 
 
 def _is_of_kind(one: Number, number: Number) -> bool:
     """Whether a number of a table can be in the unit of a difference, as all bare ones can."""
-    is_bare = one.kind is Kind.COUNT and not one.parts
-    return is_bare or (one.kind is number.kind and one.unit == number.unit and not one.parts)
+    is_like = one.kind is Kind.COUNT or (one.kind is number.kind and one.unit == number.unit)
+    return is_like and not one.parts
 
 
-def _pairs(cells: Sequence[_Valued], stated: Sequence[Number]) -> Iterator[tuple[_Valued, _Valued]]:
-    """Each cell whose value is stated, with each other one of its row and column."""
+def _pairs(
+    cells: Sequence[_Valued], stated: Sequence[Number], difference: Decimal
+) -> Iterator[tuple[_Valued, _Valued]]:
+    """Each cell whose value is stated, with each one of its row or column at this difference, if not 0."""
     values = {one.value for one in stated}
-    for own in cells:
-        if own[1].value in values:
-            for other in cells:
-                is_beside = (own[0].row == other[0].row) != (own[0].column == other[0].column)
-                if is_beside and other[1].value != own[1].value:
-                    yield own, other
+    for own in cells if difference else ():
+        for other in cells if own.number.value in values else ():
+            is_beside = (own.cell.row == other.cell.row) != (own.cell.column == other.cell.column)
+            if is_beside and abs(own.number.value - other.number.value) == difference:
+                yield own, other
 
 
 def _sign(
     table: Table, own: _Valued, other: _Valued, before: str, behind: str, stated: Sequence[Number]
 ) -> int:
     """1 if a difference is said of the cell that is stated, -1 if of the other; 0 if that is not named."""
-    if any(one.value == other[1].value for one in stated):
-        places = [next(s.start for s in stated if s.value == one.value) for one in (own[1], other[1])]
-        return 1 if places[0] < places[1] else -1
-    is_row = own[0].row == other[0].row
-    labels = table.columns if is_row else table.rows
-    mine, its = (labels[one.column if is_row else one.row] for one in (own[0], other[0]))
+    starts = {one.value: one.start for one in reversed(stated)}  # where each value is stated first
+    if other.number.value in starts:
+        return 1 if starts[own.number.value] < starts[other.number.value] else -1
+    if own.cell.row == other.cell.row:
+        labels, mine, its = table.columns, table.columns[own.cell.column], table.columns[other.cell.column]
+    else:
+        labels, mine, its = table.rows, table.rows[own.cell.row], table.rows[other.cell.row]
     if mine.years and its.years and _YEAR_BEFORE.search(behind):
         is_year_before = int(min(mine.years)) - int(min(its.years)) == 1
         return int(is_year_before and _words(its) - its.years == _words(mine) - mine.years)
-    telling, others = _words(its) - _words(mine), [one for one in labels if one is not its]
-    unique = telling.difference(*map(_words, others))
+    telling = _words(its) - _words(mine)
+    unique = telling.difference(*(_words(one) for one in labels if one is not its))
     for sign, text in ((1, behind), (-1, before)):
         said = words_of(text)
         if not unique.isdisjoint(said) or (telling and telling <= said):
@@ -104,4 +109,4 @@ def _sign(
 
 def _words(label: Label) -> frozenset[str]:
     """The words of a label, and those of the texts of its row."""
-    return frozenset(word for word in label.words.union(*label.texts) if " " not in word)
+    return without_pairs(label.words.union(*label.cell_texts))

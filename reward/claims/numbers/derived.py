@@ -137,7 +137,7 @@ def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: 
         lookup: The documents.
     """
     low, high = sentence_span(response, number.start, number.end)
-    if number.kind not in _NEVER and (parts := _listed_parts(number, response, (low, high), numbers, lookup)):
+    if parts := _listed_parts(number, response, (low, high), numbers, lookup):
         return f"the sum of what it lists: {parts}"
     around = [
         one for whole in numbers for one in whole.atoms if low <= one.start < high and one is not number
@@ -176,12 +176,12 @@ def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: 
 def _listed_parts(
     number: Number, response: str, sentence: tuple[int, int], numbers: Sequence[Number], lookup: NumberLookup
 ) -> str:
-    """The numbers behind a colon or in parentheses that give a number before them: "eight (six and two)".
+    """The numbers behind a colon or in parentheses whose sum a number is: "eight (six and two)".
 
-    They are at least two, of its kind and unit, all that are there, and each in the documents.
+    At least two of its kind are there, and each is in its unit and in the documents.
     """
     opening = _LISTS.match(response, number.end, sentence[1])
-    if opening is None or number.form is not Form.EXACT:
+    if opening is None or number.kind in _NEVER or number.form is not Form.EXACT:
         return ""
     closed = response.find(")", opening.end()) if opening[0].endswith("(") else -1
     end = closed if closed >= 0 else sentence[1]
@@ -193,7 +193,7 @@ def _listed_parts(
 
 
 def _rest(number: Number, response: str, around: Sequence[Number], lookup: NumberLookup) -> str:
-    """What is left of a number that a sentence states with its part: "414 of 450 are new, 36 are not"."""
+    """The difference of a whole and a part in the same sentence: "414 of 450 are new, 36 are not"."""
     if number.kind is not Kind.COUNT or not _REMAIN.match(response, number.end):
         return ""
     for part, whole in permutations(around, 2):
@@ -204,12 +204,12 @@ def _rest(number: Number, response: str, around: Sequence[Number], lookup: Numbe
 
 
 def _change(number: Number, response: str, low: int, around: Sequence[Number], lookup: NumberLookup) -> str:
-    """By what percentage a number changes that a sentence states, "from 50 to 56"."""
+    """The two numbers of a sentence between which a percentage is the change: "by 12%, from 50 to 56"."""
     move = _FROM_TO.search(response, low) if number.kind is Kind.PERCENT else None
     if move is None:
         return ""
     old, new = (
-        next((n for n in around if move.start(end) <= n.start <= move.end(end)), None) for end in (1, 2)
+        next((one for one in around if move.start(end) <= one.start <= move.end(end)), None) for end in (1, 2)
     )
     if old is None or new is None or old.kind is not new.kind or not old.value > 0:
         return ""
@@ -218,7 +218,7 @@ def _change(number: Number, response: str, low: int, around: Sequence[Number], l
     is_opposed = number.trend in _FALLS if new.value > old.value else number.trend in _RISES
     if is_opposed or abs(percent - number.value) > slack:
         return ""
-    is_known = all(lookup.find(one) is not None for one in (old, new))
+    is_known = lookup.find(old) is not None and lookup.find(new) is not None
     return f"from {old.value} to {new.value}" if is_known else ""
 
 

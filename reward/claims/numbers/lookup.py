@@ -6,7 +6,7 @@ that is not found by its value is held against those near it, for rounding and u
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -74,7 +74,7 @@ _DENIES = re.compile(
 _BEYOND = re.compile(
     r"\b(?:above|beyond|over|below|under|more than|less than) (?:that|this)\b(?! \w+ly\b)", re.IGNORECASE
 )
-_PARTS = {place: word for word, place in ORDINALS.items() if 2 < place <= 10}
+_PARTS = {place: word for word, place in ORDINALS.items() if 2 < place <= 10}  # "third" to "tenth"
 _OF_A_CLOCK = re.compile(
     r"\b(?:at|by|from|until|till|before|since|left|um|à|vers|om|las)\b|\d ?[ap]\.?m\b"
     r"|\b(?:open|close|start|begin|began|end(?:s|ed)?\b|depart|leave|arriv)",
@@ -168,7 +168,7 @@ class NumberLookup:
         units = {one.unit: one for one in find_numbers(context()) if one.kind in _WITH_UNITS and one.unit}
         for one in units.values():
             whole = changed(claimed, kind=one.kind, unit=one.unit, dimension=one.dimension)
-            if place := next(iter(self._places(whole)), None) or self._find_otherwise(whole):
+            if place := self._first((whole,)) or self._find_otherwise(whole):
                 return place
         return None
 
@@ -227,27 +227,29 @@ class NumberLookup:
                 return place
         return None
 
+    def _first(self, numbers: Iterable[Number]) -> Place[Number] | None:
+        """The first place of the first of some numbers that the documents hold."""
+        return next((place for one in numbers for place in self._places(one)), None)
+
     def _find_length(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """How long something takes, as a clock shows it: "heats it in 4:15", "won in 2h48"."""
         is_time = claimed.kind is Kind.TIME and claimed.form is Form.EXACT and not claimed.rate
         if not is_time or context is None or _OF_A_CLOCK.search(context()):
             return None
-        places = (place for one in lengths(claimed) for place in self._places(one))
-        return next(places, None)
+        return self._first(lengths(claimed))
 
     def _find_part(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """ "A tenth Mourvèdre" as 10%, where the noun behind it makes a rank of the part."""
+        """A part that reads like a rank because a name is behind it: "a tenth Mourvèdre", which is 10%."""
         word = _PARTS.get(int(claimed.value)) if claimed.kind is Kind.ORDINAL else None
         if word is None or context is None or not re.search(rf"\b[Aa]n? {word} [A-Z]", context()):
             return None
         value = ((fraction(1, int(claimed.value)),),)
         part = changed(claimed, readings=value, kind=Kind.COUNT, step=Decimal(0), counts=False)
-        places = (place for one in (part, *other_writings(part)) for place in self._places(one))
-        return next(places, None)
+        return self._first((part, *other_writings(part)))
 
     @cached_property
     def _scaled(self) -> list[Place[Number]]:
-        """The numbers of tables in the scale and unit of their headings."""
+        """The numbers of tables in the scales and units of their headings and heads."""
         return [
             Place(number, document)
             for document, index in self.texts
@@ -256,7 +258,7 @@ class NumberLookup:
         ]
 
     def scaled_places(self, claimed: Number) -> Sequence[Place[Number]]:
-        """The places of tables that support a number in the scale or unit of a heading, and no change."""
+        """The places of tables that support an amount in the scale or unit of a head; a change has none."""
         is_bare = claimed.kind is Kind.COUNT and claimed.step >= _THOUSAND  # "11.9 million" of euros
         is_amount = is_bare or claimed.kind in _WITH_UNITS
         if not is_amount or claimed.trend in _CHANGES or not self._scaled:
@@ -274,15 +276,14 @@ class NumberLookup:
         return places
 
     def _find_loss(self, claimed: Number, context: Context | None) -> Place[Number] | None:
-        """An amount of a sentence on a loss alone: "a net loss of $18 million, or 47 cents a share"."""
+        """An amount of a sentence that has a loss and no profit: "a net loss of $18 million, or 47 cents"."""
         if claimed.kind is not Kind.MONEY or claimed.trend or context is None:
             return None
         said = context()
         if _PROFIT.search(said) or not _LOSS.search(said):
             return None
         loss = in_other_sign(changed(claimed, trend=Trend.LOSS))
-        places = self._places(loss) if loss else ()
-        return places[0] if places else None
+        return self._first((loss,)) if loss else None
 
     def _find_nth(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """ "The 14th" of a month that a sentence has named before."""
@@ -421,8 +422,8 @@ class NumberLookup:
     def _find_sides(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """A ratio is in the documents when both its numbers are, as a pair or each outside of any.
 
-        One side of "7 to 2" says nothing of "2 to 2", nor does a 5 of another sentence of "9-5". The 5 of
-        "3.5 out of 5" is only a scale.
+        One side of "7 to 2" does not support "2 to 2". A 9 and a 5 far from each other do not support the
+        score "9-5"; the 5 of "3.5 out of 5" is only a scale and may be anywhere.
         """
         is_score = claimed.value > claimed.values[1]
         first, second = (self._places_of_side(side) for side in claimed.parts)
@@ -574,7 +575,7 @@ def _is_of_month(index: NumberIndex, number: Number, year: Decimal, month: Decim
 
 
 def _may_be_sides(first: _Side, second: _Side, *, is_score: bool) -> bool:
-    """Whether two places can be the two sides of a ratio: they are in one document."""
+    """Whether two places of one document can be the sides of a ratio: of one pair there, or both of none."""
     (one, pair), (other, its_pair) = first, second
     is_one_place = one.mention.start == other.mention.start
     if one.document is not other.document or pair is not its_pair or is_one_place:

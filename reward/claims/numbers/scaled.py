@@ -1,10 +1,10 @@
 """Numbers of a table whose heading gives their scale or unit: "(in thousands)" makes $842,310 $842 million.
 
-The heading holds for the rest of its table, up to the first sentence or another heading, and not for rows of
-shares. A bare number counts as an amount of the heading's currency, or of any where it names none. What is
-written is still an amount of its own, as not every row of such a table is in thousands.
+The heading is valid for the rest of its table, up to the first sentence or another heading, but not for rows
+of amounts per share. A bare number counts as an amount of the heading's currency, or of any if it names none.
+The number as it is written remains valid, since not every row of such a table is in thousands.
 
-The head of a row or column gives a unit in parentheses: "Weight (kg)" over 0.98, which is 980 g.
+The head of a row or column gives a unit in parentheses: 0.98 under "Weight (kg)" is 980 g.
 """
 
 import re
@@ -21,7 +21,7 @@ from reward.claims.numbers.units import SIGNS, currency_at
 from reward.claims.numbers.vocabulary import END, TABLES, by_word, either
 from reward.claims.tables import tables_of
 
-ANY_CURRENCY = "?"
+ANY_CURRENCY = "?"  # the unit of an amount whose heading names no currency
 _POWERS = {word: int(power) for word, power in by_word(TABLES["scales"]["of_headings"]).items()}
 _CURRENCY = rf"(?:(?P<{{}}>{either(SIGNS)})[ \u00a0]?)"
 _SCALE = rf"['\u2019]?(?P<{{}}>{either(_POWERS)}){END}"
@@ -33,11 +33,11 @@ _HEADING = re.compile(
     re.MULTILINE,
 )
 _SENTENCE = re.compile(r"(?<=[^\W\d_]{2})[.!?](?=\s|$)|\n[ \t]*\n(?![ \t]*\|)")
-_OF_SHARES = re.compile(r"\bper\b|\bEPS\b|/ ?share", re.IGNORECASE)
+_PER_SHARE = re.compile(r"\bper\b|\bEPS\b|/ ?share", re.IGNORECASE)
 _LONGEST_LABEL = 200  # characters of a row before its number
 _UNIT = re.compile(r"\((?:in )?([^()\d]{1,20})\)\W*$")
-_OF_MONEY = re.compile(rf"({either(SIGNS)})[ \u00a0]?(.*)")
-_MOST_UNITS = 2000  # cells whose head has one
+_OF_MONEY = re.compile(rf"({either(SIGNS)})[ \u00a0]?(.*)")  # "$", "€ million"
+_MOST_UNITS = 2000  # of the cells of one document
 
 
 def united_numbers(text: str, numbers: Sequence[Number]) -> Iterator[Number]:
@@ -48,16 +48,17 @@ def united_numbers(text: str, numbers: Sequence[Number]) -> Iterator[Number]:
         numbers: Its numbers, from left to right.
     """
     left = _MOST_UNITS
-    for table in tables_of(text) if numbers else ():
-        for number in numbers:
-            cell = table.at(number.start) if number.kind is Kind.COUNT and not number.parts else None
-            heads = (table.rows[cell.row].text, table.columns[cell.column].text) if cell and left else ()
+    bare = [one for one in numbers if one.kind is Kind.COUNT and not one.parts]
+    for table in tables_of(text) if bare else ():
+        for number in bare:
+            cell = table.at(number.start) if left else None
+            heads = (table.rows[cell.row].text, table.columns[cell.column].text) if cell else ()
             for unit in filter(None, map(_UNIT.search, heads)):
                 left -= 1
-                of_money = _OF_MONEY.fullmatch(unit[1])
-                bare = text[number.start : number.end]
-                said = f"{of_money[1]}{bare} {of_money[2]}" if of_money else f"{bare} {unit[1]}"
-                found = find_numbers(said)
+                written = text[number.start : number.end]
+                money = _OF_MONEY.fullmatch(unit[1])
+                # The reader of numbers takes the unit as if it were written beside the number.
+                found = find_numbers(f"{money[1]}{written} {money[2]}" if money else f"{written} {unit[1]}")
                 if len(found) == 1 and found[0].kind is not Kind.COUNT:
                     yield changed(found[0], start=number.start, end=number.end)
 
@@ -92,13 +93,13 @@ def _unit(text: str, heading: re.Match[str]) -> tuple[str, int]:
 
 
 def _is_amount(text: str, number: Number) -> bool:
-    """Whether a number of a table is an amount without a scale of its own, and not one for each share."""
+    """Whether a number of a table is an amount without a scale of its own, and not per share."""
     if number.kind not in (Kind.COUNT, Kind.MONEY) or number.form is not Form.EXACT or number.parts:
         return False
     if number.step > 1 or (looks_like_year(number) and number.kind is Kind.COUNT):
         return False
     line = max(text.rfind("\n", 0, number.start) + 1, number.start - _LONGEST_LABEL)
-    return _OF_SHARES.search(text, line, number.start) is None
+    return _PER_SHARE.search(text, line, number.start) is None
 
 
 def _scaled(text: str, number: Number, power: int, unit: str) -> Number:
