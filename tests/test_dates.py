@@ -149,8 +149,8 @@ def test_a_question_that_names_the_quarter_gives_it_away() -> None:
     [
         (
             "Invoice of 17 October 2023. Payable within 14 days of the invoice date.",
-            "It was due within two weeks, i.e. by 31 October 2023.",
-            "It was due within two weeks, i.e. by 30 October 2023.",
+            "It was due within two weeks of 17 October 2023, i.e. by 31 October 2023.",
+            "It was due within two weeks of 17 October 2023, i.e. by 30 October 2023.",
         ),
         (
             "Die ersten sechs Monate sind Probezeit. Das Arbeitsverhältnis beginnt am 1. April 2024.",

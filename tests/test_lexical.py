@@ -263,3 +263,18 @@ def test_a_refused_number_that_a_document_holds_otherwise_says_how() -> None:
         ClaimState.NOT_IN_DOCUMENTS,
         'the documents hold "7.5%" in another direction',
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("5 | 6", "He had 10^400."),  # beyond a float
+        (
+            "The fir\u017ft edition, and \u017fecond edition came. He married fir\u017ft Ann.",
+            "It had 7 editions.",
+        ),
+    ],
+)
+def test_odd_numbers_and_letters_raise_nothing(text: str, answer: str) -> None:
+    query = RagQuery(id="q", query="?", documents=(Document(id="d", text=text),))
+    assert lexical_audit(query, answer, AuditConfig()).outcome is Outcome.REFUTED

@@ -75,6 +75,11 @@ def test_heads_further_down_begin_another_table_with_the_years_of_all() -> None:
     assert first.years == second.years == {"2016", "2017", "2018", "2019"}
 
 
+def test_a_line_that_is_only_a_bar_is_left_out() -> None:
+    table = only("| Name | Age |\n|---|---|\n| Ann | 5 |\n|\n| Bo | 6 |")
+    assert [label.text for label in table.rows] == ["Ann", "Bo"]
+
+
 def test_text_alone_is_no_head_below_a_rule() -> None:
     table = only(
         "| Name | Role | Since |\n|---|---|---|\n| Ann | Head | 1 May 2015 |\n| Ben | Cook | 2 May 2019 |"
@@ -83,7 +88,7 @@ def test_text_alone_is_no_head_below_a_rule() -> None:
     assert table.rows[1].cell_texts[0] == {"cook"}
 
 
-@pytest.mark.parametrize("text", ["", "a | b", "no table\nhere", "|---|\n|---|\n"])
+@pytest.mark.parametrize("text", ["", "a | b", "no table\nhere", "|---|\n|---|\n", "Text\n|\n|\nmore"])
 def test_a_text_without_a_table_has_no_cells(text: str) -> None:
     assert not any(table.cells for table in tables_of(text))
 
@@ -131,6 +136,31 @@ def test_the_right_cell_supports(query: str, answer: str) -> None:
 )
 def test_another_cell_refutes(query: str, answer: str) -> None:
     assert audit(SALES, answer, query) is Outcome.REFUTED
+
+
+YEARS = "| Year | Revenue |\n|---|---|\n| 2019 | 500 |\n| 2020 | 450 |"
+LEADERS = (
+    '[{"name": "Ann Lee", "manager": "Bo Kim", "salary": 52000},'
+    ' {"name": "Bo Kim", "manager": "Cy Day", "salary": 61000}]'
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "answer", "query"),
+    [
+        (YEARS, "After 2019, revenue fell to 450.", "?"),
+        (YEARS, "In the year after 2019 revenue was 450.", "?"),
+        (YEARS, "500", "What was the revenue before 2020?"),
+        (LEADERS, "61000", "What does the manager of Ann Lee earn?"),
+        (LEADERS, "Bo Kim, the manager of Ann Lee, earns 61000.", "?"),
+        (LAPTOPS, "It costs €1,399.", "My Aero 14 broke. What is the price of the larger one?"),
+        (LAPTOPS, "You get the larger Aero for €1,399 instead of the Aero 14.", "?"),
+        (LAPTOPS, "The one with the best price weighs 1.18 kg.", "?"),
+        (SALES, "In 2019 it had $1,452.4 million at fixed prices, against $1,146.2 million.", "?"),
+    ],
+)
+def test_what_is_beside_a_row_or_a_year_is_left_alone(document: str, answer: str, query: str) -> None:
+    assert audit(document, answer, query) is Outcome.SUPPORTED
 
 
 def test_the_note_names_the_cell() -> None:
@@ -186,6 +216,7 @@ def test_numbers_of_comma_separated_lines_are_whole_and_quoted_as_written() -> N
     [
         "It cost 1,234,567 dollars,\nwhich was,by then,a lot,\nand 2,345,678 more,said he,\nlater,too.",
         "1,234,567\n2,345,678\n3,456,789",
+        "He said Ann,Bob,Cy came.\nNext were red,blue,green cars.\nThen 12,400,350 people came.",
         "Yes, no, maybe\nred, green, blue\none, two, three",
     ],
 )

@@ -49,6 +49,11 @@ _BESIDE = re.compile(
     r"|the (?:next|following) (?:day|morning|evening|afternoon|night)|(?:a|the) day later)\b",
     re.IGNORECASE,
 )
+_ENDS = re.compile(
+    r"\b(?:end|expir|due\b|until\b|by\b|run(?:s|ning)? (?:to|out)|last|endet|läuft|bis\b|fällig"
+    r"|vence|termina|hasta\b|expire|jusqu|échéance|prend fin|scade|entro\b|loopt)",
+    re.IGNORECASE,
+)
 _LENGTHS = {"day": 1, "week": 7, "month": 0, "year": 0}  # in days; 0: as long as the calendar says
 _SIDES = (Trend.BEFORE, Trend.AFTER)
 _MOST_YEARS, _MOST_MONTHS = 20, 2  # between a date and a bound that is said of it
@@ -290,9 +295,11 @@ class DateLookup(NumberLookup):
 
     def _find_later(self, claimed: Number, context: Context | None) -> Place[Number] | None:
         """A date of a document to which a length of time is added: a term of six months from 1 April ends on
-        30 September. The sentence must state the date or the length.
+        30 September. The sentence must state both, and that something ends.
         """
         if context is None or claimed.kind is not Kind.DATE or not all(claimed.values):
+            return None
+        if not _ENDS.search(context()):
             return None
         said = [unbound(one) for one in find_numbers(context())]
         for document, index in self.texts:
@@ -302,7 +309,7 @@ class DateLookup(NumberLookup):
             said_lengths = [length for length in lengths if any(equal(one, unbound(length)) for one in said)]
             for date in dates[:_MOST_DAYS]:
                 is_said = any(one.values[1:] == date.values[1:] for one in said)
-                for length in lengths if is_said else said_lengths:
+                for length in said_lengths if is_said else ():
                     if claimed.values in _ends_after(date, length):
                         return Place(date, document)
         return None

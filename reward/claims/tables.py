@@ -8,12 +8,13 @@ of a line is the head of its row. A line with nothing but this cell is a heading
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from operator import attrgetter
+from typing import Protocol, TypeVar
 
 from reward.claims.names.lexicon import fold, stem
 from reward.claims.numbers.vocabulary import TABLES
@@ -48,11 +49,20 @@ _OBJECT = re.compile(r"\{[^{}]{1,5000}\}")
 _JSON_PAIR = re.compile(r'"([^"\n]{1,60})"\s*:\s*("(?:[^"\\]|\\.){0,500}"|[-\d.eE]+|true|false|null)')
 _PARAGRAPH = re.compile(r"(?:^[ \t>*-]*[^\W\d_][^:\n]{0,40}:[ \t]+\S[^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
 _LINE_PAIR = re.compile(r"^[ \t>*-]*([^\W\d_][^:\n]{0,40}?)\**:\**[ \t]+(\S[^\n]*)", re.MULTILINE)
+_THOUSANDS = re.compile(r'(?<![\d"])\d{1,3},\d{3}(?!\d)')
 _MOST_ROWS, _MOST_COLUMNS = 500, 100
 _FEWEST_KEYS = 2  # that records share
 _LONGEST_VALUE = 40  # characters
 _MOST_WORDS = 6  # of a text in a cell that tells rows apart
 _SMALL = frozenset(TABLES["tables"]["small"].split())
+
+
+class _Located(Protocol):
+    @property
+    def start(self) -> int: ...
+
+
+Located = TypeVar("Located", bound=_Located)
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,15 @@ class Table:
     columns: Sequence[Label]
     cells: Sequence[Cell]  # from left to right, without the heads
     years: frozenset[str]
+
+    def numbers(self, numbers: Sequence[Located]) -> list[tuple[Cell, Located]]:
+        """Those of some numbers of the text, from left to right, that are in cells, each with its cell."""
+        if not self.cells:
+            return []
+        low, high = self.cells[0].start, self.cells[-1].end
+        first, last = (bisect_left(numbers, place, key=attrgetter("start")) for place in (low, high))
+        cells = ((self.at(one.start), one) for one in numbers[first:last])
+        return [(cell, one) for cell, one in cells if cell is not None]
 
     def at(self, place: int) -> Cell | None:
         """The cell at a place of the text; None outside of the cells, and in heads."""
@@ -145,11 +164,15 @@ def _as_layout(tag: re.Match[str]) -> str:
 
 
 def _with_tabs(lines: re.Match[str]) -> str:
-    """Lines with tabs for commas, if all have as many fields as the first, whose fields all have letters."""
+    """Lines with tabs for commas, if all have as many fields as the first, whose fields all have letters.
+
+    Lines in which a comma may be within a number ("12,400") stay as they are.
+    """
     rows = lines[0].splitlines(keepends=True)
     split = [_QUOTED_OR_COMMA.sub(lambda one: one[1] or "\t", row) for row in rows]
     is_even = len({row.count("\t") for row in split}) == 1
-    is_table = is_even and all(any(map(str.isalpha, head)) for head in split[0].split("\t"))
+    has_heads = all(any(map(str.isalpha, head)) for head in split[0].split("\t"))
+    is_table = is_even and has_heads and not any(map(_THOUSANDS.search, rows))
     return "".join(split) if is_table else lines[0]
 
 
@@ -174,7 +197,7 @@ def _of_lines(text: str, found: re.Match[str]) -> Iterator[Table]:
     """The tables of lines that follow each other: heads with years, further down, begin another one."""
     lines = list(_LINE.finditer(text, *found.span()))
     rule = next((place for place, line in enumerate(lines) if _RULE.fullmatch(line[0])), 0)
-    spans = _spans([line for line in lines if not _RULE.fullmatch(line[0])])
+    spans = [one for one in _spans([line for line in lines if not _RULE.fullmatch(line[0])]) if one]
     width = max(map(len, spans), default=0)
     if len(spans) > _MOST_ROWS or width > _MOST_COLUMNS:
         return

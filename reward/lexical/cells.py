@@ -29,18 +29,21 @@ from reward.claims.names.index import index_names
 from reward.claims.numbers import Form, Kind, Number
 from reward.claims.numbers.vocabulary import TABLES
 from reward.claims.tables import Cell, Label, Table, tables_of, without_pairs, words_of, years_of
+from reward.claims.text import sentence_span
 from reward.types import RagQuery
 
 _WIDE = frozenset(TABLES["tables"]["wide"].split())  # words that alone do not distinguish two labels
-_COMPARES, _IN_ORDER, _DENIES = (
+_COMPARES, _IN_ORDER, _DENIES, _BESIDE = (
     re.compile(rf"\b(?:{TABLES['tables'][words]})\b", re.IGNORECASE)
-    for words in ("compares", "in_order", "denies")
+    for words in ("compares", "in_order", "denies", "beside")
 )
 _FROM = re.compile(r"\b(?:de|desde|da)\s*$", re.IGNORECASE)
 _PARENTHESES = re.compile(r"\([^()]*\)?")
+_OF_OTHER_YEAR = re.compile(r"\b(?:year|period|quarter) (?:before|earlier|ago|after|later)\b", re.IGNORECASE)
 _GOES_ON = re.compile(r"\s?\w")
 _SHORT = 200  # characters of a response that only answers the query
 _MOST_NAMES = 2  # in a response whose names are compared with tables
+_STEM = 5  # letters that the writings of one word share
 _OPENING, _BEHIND = 6, 4  # words
 _LONGEST_WORD = 20  # characters
 _MOST_PLACES = 16  # of a mention; with more of them one may be right
@@ -91,7 +94,7 @@ class Cells:
         if not found or len(found) > _MOST_PLACES:
             return ""
         spoken = self._spoken(target)
-        if _IN_ORDER.search(spoken.clause):
+        if _IN_ORDER.search(spoken.clause) or _BESIDE.search(spoken.clause):
             return ""
         others = (_other(text, start, spoken, target.mention) for text, start in found)
         known = list(takewhile(bool, others))
@@ -102,22 +105,28 @@ class Cells:
         # A clause in small letters goes on with the subject that its sentence begins with.
         opening = self._clauses.opening(target) if before.lstrip()[:1].islower() else ""
         clause = f"{opening} {before} {behind}"
+        any(words.search(clause) for words in (_COMPARES, _DENIES)) or _FROM.search(before)
         own = words_of(clause)
         is_alone = self._is_short and self._counts[target.kind.name] <= 1
         is_answer = is_alone or (bool(own) and own <= self._asked)
         years = self._years(f"{opening} {before}", behind)
         if is_answer and years is None:
-            years = years_of(self._query)
+            years = years_of(self._question)
         return _Spoken(
             clause,
-            words=own | self._asked if is_answer else own,
+            words=own | words_of(self._question) if is_answer else own,
             years=years or frozenset(),
             own=own,
             asked=self._asked,
             openings=(_first_words(opening, _OPENING), _first_words(before, _OPENING)),
             behind=_first_words(behind if _GOES_ON.match(behind) else "", _BEHIND),
             is_answer=is_answer,
-            is_plain=not (_COMPARES.search(clause) or _DENIES.search(clause) or _FROM.search(before)),
+            is_plain=not (
+                _BESIDE.search(clause)
+                or _COMPARES.search(clause)
+                or _DENIES.search(clause)
+                or _FROM.search(before)
+            ),
         )
 
     def _years(self, before: str, behind: str) -> frozenset[str] | None:
@@ -126,6 +135,8 @@ class Cells:
         if _COMPARES.search(before) or _FROM.search(before):
             return frozenset()
         years = years_of(before)
+        if _OF_OTHER_YEAR.search(behind):
+            return frozenset()
         if later := years_of(behind):
             return frozenset() if _COMPARES.search(behind) or _DENIES.search(behind) else years | later
         return years or None
@@ -133,6 +144,13 @@ class Cells:
     @cached_property
     def _asked(self) -> frozenset[str]:
         return words_of(self._query)
+
+    @cached_property
+    def _question(self) -> str:
+        """The last sentence of the query, if it asks for what it names."""
+        query = self._query.rstrip(" ?!.")
+        question = query[slice(*sentence_span(query, max(0, len(query) - 1), len(query)))]
+        return "" if _BESIDE.search(question) else question
 
     def _places(self, target: Target, places: Sequence[Place[Any]]) -> Iterator[tuple[str, int]]:
         """Each text that holds a mention, and where it begins there; a name is where its last word is."""
@@ -190,6 +208,10 @@ def _better(labels: Sequence[Label], own: int, spoken: _Spoken) -> list[int]:
 
 def _is_better(label: Label, own: Label, spoken: _Spoken) -> bool:
     """Whether a label fits what is spoken of better than a cell's own one."""
+    if any(own.words and own.words <= text for text in label.cell_texts) or any(
+        label.words and label.words <= text for text in own.cell_texts
+    ):
+        return False  # one row names the other: "the manager of Ann"
     named = [text for text in label.cell_texts if text <= spoken.words]
     if not (named or label.words & spoken.words):
         return False
@@ -200,7 +222,9 @@ def _is_better(label: Label, own: Label, spoken: _Spoken) -> bool:
     # What is asked does not count for the cell's own label where the clause itself names the other one.
     for_own = spoken.own if is_subject else spoken.words | spoken.asked
     shared = ((label.words | label.context) & spoken.words).union(*named)
-    own_shared = (own.words | own.context).union(*own.cell_texts) & for_own
+    heads = {word[:_STEM] for word in for_own.difference(label.words, label.context, *named)}  # "weighs"
+    own_words = (own.words | own.context).union(*own.cell_texts)
+    own_shared = frozenset(word for word in own_words if word in for_own or word[:_STEM] in heads)
     unsaid, own_unsaid = without_pairs(label.words - spoken.words), without_pairs(own.words - for_own)
     if not own_shared <= shared or not (named or unsaid <= own_unsaid):
         return False

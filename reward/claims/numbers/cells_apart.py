@@ -9,6 +9,7 @@ stated, unless the other is named before it.
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import islice
 from typing import NamedTuple
 
 from reward.claims.numbers.lookup import NumberLookup
@@ -21,7 +22,8 @@ _YEAR_BEFORE = re.compile(
     r"|\bl['\u2019]année précédente\b|\baño anterior\b|\banno (?:prima|precedente)\b",
     re.IGNORECASE,
 )
-_MOST_STATED = 8  # numbers of a response that are tried
+_BESIDE = re.compile(r"(?:(?! (?:and|und|et|y|e) )[^.]){0,40}")  # between a value and its difference
+_MOST_OWN = 16  # cells with the value that is stated
 
 
 class _Valued(NamedTuple):
@@ -49,48 +51,52 @@ def cells_apart(
         numbers: All numbers of the response.
         lookup: The documents.
     """
-    if relation.is_ratio or relation.sign is None:
+    if relation.is_ratio or relation.sign is None or not number.value:
         return ""
-    stated = [one for one in numbers if one.start < sentence[1] and one is not number][-_MOST_STATED:]
     before, behind = response[sentence[0] : number.start], response[number.end : sentence[1]]
-    for document, index in lookup.texts if stated else ():
-        usable = [one for one in index.numbers if _is_of_kind(one, number)]
-        for table in tables_of(document.text):
-            cells = [_Valued(cell, one) for one in usable if (cell := table.at(one.start)) is not None]
-            for own, other in _pairs(cells, stated, number.value):
-                sign = _sign(table, own, other, before, behind, stated)
-                is_greater = own.number.value > other.number.value
+    own = next(
+        (one for one in reversed(numbers) if sentence[0] <= one.start and one.end <= number.start), None
+    )
+    if own is None or not _is_like(own, number) or not _BESIDE.fullmatch(response, own.end, number.start):
+        return ""
+    for document, index in lookup.texts:
+        usable = [one for one in index.numbers if _is_of_kind(one, own)]
+        for table in tables_of(document.text) if usable else ():
+            cells = [_Valued(*one) for one in table.numbers(usable)]
+            for mine, other in _pairs(cells, own.value, number.value):
+                sign = _sign(table, mine, other, before, behind)
+                is_greater = mine.number.value > other.number.value
                 if sign and (not relation.sign or (relation.sign * sign > 0) == is_greater):
-                    pair = (own.number, other.number) if is_greater else (other.number, own.number)
+                    pair = (mine.number, other.number) if is_greater else (other.number, mine.number)
                     return " - ".join(document.text[one.start : one.end] for one in pair)
     return ""
 
 
-def _is_of_kind(one: Number, number: Number) -> bool:
-    """Whether a number of a table can be in the unit of a difference, as all bare ones can."""
-    is_like = one.kind is Kind.COUNT or (one.kind is number.kind and one.unit == number.unit)
+def _is_like(own: Number, number: Number) -> bool:
+    """Whether a difference is in the unit of the value that is stated before it."""
+    is_bare = number.kind is Kind.COUNT and own.kind in (Kind.QUANTITY, Kind.MONEY)
+    return is_bare or (own.kind is number.kind and own.unit == number.unit)
+
+
+def _is_of_kind(one: Number, own: Number) -> bool:
+    """Whether a number of a table can be in the unit of the value that is stated, as all bare ones can."""
+    is_like = one.kind is Kind.COUNT or (one.kind is own.kind and one.unit == own.unit)
     return is_like and not one.parts
 
 
 def _pairs(
-    cells: Sequence[_Valued], stated: Sequence[Number], difference: Decimal
+    cells: Sequence[_Valued], value: Decimal, difference: Decimal
 ) -> Iterator[tuple[_Valued, _Valued]]:
-    """Each cell whose value is stated, with each one of its row or column at this difference, if not 0."""
-    values = {one.value for one in stated}
-    for own in cells if difference else ():
-        for other in cells if own.number.value in values else ():
+    """Each cell of a value, with each one of its row or column at this difference."""
+    for own in islice((one for one in cells if one.number.value == value), _MOST_OWN):
+        for other in cells:
             is_beside = (own.cell.row == other.cell.row) != (own.cell.column == other.cell.column)
             if is_beside and abs(own.number.value - other.number.value) == difference:
                 yield own, other
 
 
-def _sign(
-    table: Table, own: _Valued, other: _Valued, before: str, behind: str, stated: Sequence[Number]
-) -> int:
+def _sign(table: Table, own: _Valued, other: _Valued, before: str, behind: str) -> int:
     """1 if a difference is said of the cell that is stated, -1 if of the other; 0 if that is not named."""
-    starts = {one.value: one.start for one in reversed(stated)}  # where each value is stated first
-    if other.number.value in starts:
-        return 1 if starts[own.number.value] < starts[other.number.value] else -1
     if own.cell.row == other.cell.row:
         labels, mine, its = table.columns, table.columns[own.cell.column], table.columns[other.cell.column]
     else:

@@ -18,13 +18,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 from typing import NamedTuple
 
 from reward.claims.names import find_names
 from reward.claims.names.lexicon import fold, stem
 from reward.claims.numbers.cells_apart import cells_apart
 from reward.claims.numbers.clock import MINUTES_A_DAY
+from reward.claims.numbers.dates import looks_like_year
 from reward.claims.numbers.digits import EXACT
 from reward.claims.numbers.equality import conversion
 from reward.claims.numbers.index import NumberIndex
@@ -32,9 +33,9 @@ from reward.claims.numbers.lookup import NumberLookup
 from reward.claims.numbers.model import Form, Kind, Number
 from reward.claims.numbers.relations import Relation, is_ratio, relation_of
 from reward.claims.numbers.things import Thing, may_be_one, thing_behind
-from reward.claims.numbers.trends import Trend
 from reward.claims.numbers.vocabulary import TABLES
-from reward.claims.text import content_words, sentence_span
+from reward.claims.tables import tables_of
+from reward.claims.text import content_words, lowered, sentence_span, words_in
 
 _MOST_OPERANDS = 40  # numbers of a document that are tried
 _MOST_DOCUMENTS = 32
@@ -71,7 +72,11 @@ _LISTS = re.compile(r"[^.;:()!?\d]{0,60}?(?:: | ?\()")
 _FROM_TO = re.compile(
     r"\bfrom ([^ ]*\d[^ ]*(?: (?:thousand|million|billion))?)(?: [a-z]+){0,2} to ([^ ]*\d[^ ]*)"
 )
-_RISES, _FALLS = (Trend.RISE_BY, Trend.UP), (Trend.FALL_BY, Trend.DOWN)
+_TIED = re.compile(
+    r"[ ,;:(]*(?:(?:or|i\.e\.|that is|an?|increase|rise|gain|growth|drop|decline|fall|decrease|loss|of|by"
+    r"|about|around|roughly|some|nearly|almost|equivalent to)[ ,]*)*[ (]*"
+)  # between a percentage and what it is the change of
+_RISING, _FALLING = (frozenset(TABLES["relations"][name].split()) for name in ("rose", "fell"))
 _BETWEEN = re.compile(r"\b(?:between|from) (?:1[0-9]|20)[0-9]{2} (?:and|to) ")
 _SECOND_AS = re.compile(r" as [^.;]{1,60}? as ")
 _AS_MANY = re.compile(
@@ -137,12 +142,13 @@ def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: 
         lookup: The documents.
     """
     low, high = sentence_span(response, number.start, number.end)
-    if parts := _listed_parts(number, response, (low, high), numbers, lookup):
+    around = [one for whole in numbers for one in whole.atoms if low <= one.start < high]
+    around = [one for one in around if not number.start <= one.start < number.end]
+    if parts := _listed_parts(number, response, high, around, lookup):
         return f"the sum of what it lists: {parts}"
-    around = [
-        one for whole in numbers for one in whole.atoms if low <= one.start < high and one is not number
-    ]
-    if rest := _rest(number, response, around, lookup) or _change(number, response, low, around, lookup):
+    if rest := _rest(number, response, around, lookup) or _change(
+        number, response, low, high, around, lookup
+    ):
         return f"worked out from the documents: {rest}"
     relation = relation_of(number, response, low, high)
     is_limit = number.is_bound and relation.sign == 0 and not relation.is_sum  # "for no more than 20 minutes"
@@ -151,8 +157,6 @@ def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: 
     if not relation.is_ratio and lookup.otherwise(number):
         return ""
     first, last = _part(response, number, low, high, _JOINT)
-    around = [one for whole in numbers for one in whole.atoms if low <= one.start < high]
-    around = [one for one in around if not number.start <= one.start < number.end]
     beside = [one for one in around if first <= one.start < last]
     said = _Said(response[low:high], low, number, relation, _old_at(number, relation, response, low, high))
     thing, can_be_bare = _thing(number, response), number.kind is Kind.COUNT or relation.is_ratio
@@ -174,22 +178,23 @@ def works_out(number: Number, response: str, numbers: Sequence[Number], lookup: 
 
 
 def _listed_parts(
-    number: Number, response: str, sentence: tuple[int, int], numbers: Sequence[Number], lookup: NumberLookup
+    number: Number, response: str, high: int, around: Sequence[Number], lookup: NumberLookup
 ) -> str:
-    """The numbers behind a colon or in parentheses whose sum a number is: "eight (six and two)".
+    """The numbers behind a colon or in parentheses whose sum a number is: "eight (six plants and two shops)".
 
-    At least two of its kind are there, and each is in its unit and in the documents.
+    At least two of its kind are there, counts with what they count, and one sentence of a document has all.
     """
-    opening = _LISTS.match(response, number.end, sentence[1])
-    if opening is None or number.kind in _NEVER or number.form is not Form.EXACT:
+    opening = _LISTS.match(response, number.end, high)
+    if opening is None or number.kind not in (Kind.COUNT, Kind.MONEY) or number.form is not Form.EXACT:
         return ""
     closed = response.find(")", opening.end()) if opening[0].endswith("(") else -1
-    end = closed if closed >= 0 else sentence[1]
-    parts = [one for one in numbers if opening.end() <= one.start < end and one.kind is number.kind]
-    is_sum = len(parts) > 1 and sum(one.value for one in parts) == number.value
-    if not is_sum or any(one.unit != number.unit or lookup.find(one) is None for one in parts):
+    end = closed if closed >= 0 else high
+    parts = [one for one in around if opening.end() <= one.start < end and one.kind is number.kind]
+    if len(parts) < 2 or sum(one.value for one in parts) != number.value:
         return ""
-    return " + ".join(response[one.start : one.end] for one in parts)
+    if any(one.unit != number.unit or (not one.unit and not thing_behind(one, response)) for one in parts):
+        return ""
+    return " + ".join(response[one.start : one.end] for one in parts) if _are_beside(parts, lookup) else ""
 
 
 def _rest(number: Number, response: str, around: Sequence[Number], lookup: NumberLookup) -> str:
@@ -198,28 +203,53 @@ def _rest(number: Number, response: str, around: Sequence[Number], lookup: Numbe
         return ""
     for part, whole in permutations(around, 2):
         is_rest = part.kind is whole.kind is Kind.COUNT and whole.value - part.value == number.value
-        if is_rest and all(lookup.find(one) is not None for one in (part, whole)):
+        if is_rest and _are_beside((part, whole), lookup):
             return f"{whole.value} - {part.value}"
     return ""
 
 
-def _change(number: Number, response: str, low: int, around: Sequence[Number], lookup: NumberLookup) -> str:
+def _change(
+    number: Number, response: str, low: int, high: int, around: Sequence[Number], lookup: NumberLookup
+) -> str:
     """The two numbers of a sentence between which a percentage is the change: "by 12%, from 50 to 56"."""
-    move = _FROM_TO.search(response, low) if number.kind is Kind.PERCENT else None
-    if move is None:
+    move = _FROM_TO.search(response, low, high) if number.kind is Kind.PERCENT else None
+    if move is None or number.form is not Form.EXACT:
         return ""
-    old, new = (
-        next((one for one in around if move.start(end) <= one.start <= move.end(end)), None) for end in (1, 2)
-    )
-    if old is None or new is None or old.kind is not new.kind or not old.value > 0:
+    between = (number.end, move.start()) if number.end <= move.start() else (move.end(), number.start)
+    said = words_in(lowered(response[low:high])).all
+    sign = (not said.isdisjoint(_RISING)) - (not said.isdisjoint(_FALLING))
+    ends = ([one for one in around if move.start(end) <= one.start <= move.end(end)] for end in (1, 2))
+    old, new = (one[0] if one else None for one in ends)
+    if not sign or not _TIED.fullmatch(response, *between) or old is None or new is None:
         return ""
-    percent = abs(EXACT.divide(new.value - old.value, old.value) * 100)
+    if old.kind is not new.kind or looks_like_year(old) or looks_like_year(new) or not old.value > 0:
+        return ""
+    percent = EXACT.divide(new.value - old.value, old.value) * 100
     slack = max(number.step, Decimal(1) if number.approximate else Decimal(0)) / 2
-    is_opposed = number.trend in _FALLS if new.value > old.value else number.trend in _RISES
-    if is_opposed or abs(percent - number.value) > slack:
-        return ""
-    is_known = lookup.find(old) is not None and lookup.find(new) is not None
-    return f"from {old.value} to {new.value}" if is_known else ""
+    is_right = percent * sign > 0 and abs(abs(percent) - number.value) <= slack
+    return f"from {old.value} to {new.value}" if is_right and _are_beside((old, new), lookup) else ""
+
+
+def _are_beside(numbers: Sequence[Number], lookup: NumberLookup) -> bool:
+    """Whether one sentence of a document has all of some numbers, each at a place of its own.
+
+    A row of a table is no sentence: what its numbers are of is in the heads.
+    """
+    first, *rest = ([(id(one.document), one) for one in lookup.places(number)] for number in numbers)
+    for document, place in first:
+        text = place.document.text
+        span = sentence_span(text, place.mention.start, place.mention.end)
+        found = {place.mention.start}
+        for places in rest:
+            inside = (
+                one.mention.start
+                for d, one in places
+                if d == document and span[0] <= one.mention.start < span[1]
+            )
+            found.update(islice((start for start in inside if start not in found), 1))
+        if len(found) == len(numbers) and not any(table.at(place.mention.start) for table in tables_of(text)):
+            return True
+    return False
 
 
 def _old_at(number: Number, relation: Relation, response: str, low: int, high: int) -> tuple[int, int]:
@@ -239,8 +269,14 @@ def _how(one: _Operand, other: _Operand, said: _Said) -> str:
     if relation.sign is None:
         return ""
     values = _ratios(one.value, other.value) if relation.is_ratio else [abs(one.value - other.value)]
-    if one.unit[0] is Kind.TIME and relation.sign == 0 and number.unit in _MINUTES:  # from 22:00 to 02:00
-        values.append(round(_MINUTES[number.unit] * MINUTES_A_DAY, 2) - values[0])
+    begin, end = sorted((one, other), key=lambda operand: operand.number.start)
+    if (
+        one.unit[0] is Kind.TIME
+        and relation.sign == 0
+        and number.unit in _MINUTES
+        and begin.value > end.value
+    ):
+        values = [round(_MINUTES[number.unit] * MINUTES_A_DAY, 2) - values[0]]  # from 22:00 to 02:00
     if not any(_is_about(number, value) for value in values):
         return ""
     if relation.sign:

@@ -86,7 +86,6 @@ _LOSS = re.compile(
     re.IGNORECASE,
 )
 _SCALES = {"degree_Celsius": "degree_Fahrenheit", "degree_Fahrenheit": "degree_Celsius"}
-_THOUSAND = 1000
 _CHANGES = (Trend.RISE_BY, Trend.FALL_BY)
 _WITH_UNITS = (Kind.DURATION, Kind.QUANTITY, Kind.MONEY, Kind.PERCENT)
 _DAY_BEFORE = re.compile(
@@ -259,20 +258,23 @@ class NumberLookup:
 
     def scaled_places(self, claimed: Number) -> Sequence[Place[Number]]:
         """The places of tables that support an amount in the scale or unit of a head; a change has none."""
-        is_bare = claimed.kind is Kind.COUNT and claimed.step >= _THOUSAND  # "11.9 million" of euros
-        is_amount = is_bare or claimed.kind in _WITH_UNITS
-        if not is_amount or claimed.trend in _CHANGES or not self._scaled:
+        if claimed.kind not in _WITH_UNITS or claimed.trend in _CHANGES or not self._scaled:
             return ()
+        key = "scaled", identity(claimed)
+        if key in self._kept:
+            return self._kept[key]
         writings = (claimed, *other_writings(claimed))
         places = []
         for place in self._scaled:
             found = place.mention
-            if is_bare and found.kind is Kind.MONEY:
-                found = changed(found, kind=Kind.COUNT, unit="", dimension="")
+            if found.kind is Kind.MONEY and not claimed.value <= 2 * found.value <= 4 * claimed.value:
+                continue  # no rounding is as coarse
             found = changed(found, unit=claimed.unit) if found.unit == ANY_CURRENCY else found
             found = changed(found, trend=claimed.trend) if claimed.trend in MOVES else found
             if any(self._says(one, found) for one in writings):
                 places.append(place)
+        if len(self._kept) < _MOST_KEPT:
+            self._kept[key] = places
         return places
 
     def _find_loss(self, claimed: Number, context: Context | None) -> Place[Number] | None:

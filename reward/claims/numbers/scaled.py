@@ -37,7 +37,7 @@ _PER_SHARE = re.compile(r"\bper\b|\bEPS\b|/ ?share", re.IGNORECASE)
 _LONGEST_LABEL = 200  # characters of a row before its number
 _UNIT = re.compile(r"\((?:in )?([^()\d]{1,20})\)\W*$")
 _OF_MONEY = re.compile(rf"({either(SIGNS)})[ \u00a0]?(.*)")  # "$", "€ million"
-_MOST_UNITS = 2000  # of the cells of one document
+_MOST_UNITS = 500  # of the cells of one document
 
 
 def united_numbers(text: str, numbers: Sequence[Number]) -> Iterator[Number]:
@@ -50,10 +50,11 @@ def united_numbers(text: str, numbers: Sequence[Number]) -> Iterator[Number]:
     left = _MOST_UNITS
     bare = [one for one in numbers if one.kind is Kind.COUNT and not one.parts]
     for table in tables_of(text) if bare else ():
-        for number in bare:
-            cell = table.at(number.start) if left else None
-            heads = (table.rows[cell.row].text, table.columns[cell.column].text) if cell else ()
+        for cell, number in table.numbers(bare):
+            heads = (table.rows[cell.row].text, table.columns[cell.column].text)
             for unit in filter(None, map(_UNIT.search, heads)):
+                if not left:
+                    return
                 left -= 1
                 written = text[number.start : number.end]
                 money = _OF_MONEY.fullmatch(unit[1])
