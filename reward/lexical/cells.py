@@ -70,14 +70,18 @@ class Cells:
         self._query = query.query
         self._clauses = Clauses(response, targets)
         self._texts = [one.text for one in query.documents if tables_of(one.text)]
+        self._counts = self._count(response, targets) if self._texts else Counter()
+        self._is_short = len(response) <= _SHORT
+
+    def _count(self, response: str, targets: Sequence[Target]) -> Counter[str]:
+        """How many mentions a response has of each kind, without years and the numbers of labels."""
         tables = [table for text in self._texts for table in tables_of(text)]
         labels = frozenset().union(*(one.words for table in tables for one in (*table.rows, *table.columns)))
-        self._counts = Counter(
+        return Counter(
             one.kind.name
             for one in targets
             if getattr(one.mention, "kind", None) is not Kind.YEAR and not _is_of_label(response, one, labels)
         )
-        self._is_short = len(response) <= _SHORT
 
     def of_another(self, target: Target, places: Sequence[Place[Any]]) -> str:
         """The row, column or years of a mention's cell, where the response speaks of another; else empty.
