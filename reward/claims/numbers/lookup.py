@@ -267,7 +267,8 @@ class NumberLookup:
         places = []
         for place in self._scaled:
             found = place.mention
-            if found.kind is Kind.MONEY and not claimed.value <= 2 * found.value <= 4 * claimed.value:
+            size = abs(claimed.value)
+            if found.kind is Kind.MONEY and not size <= 2 * abs(found.value) <= 4 * size:
                 continue  # no rounding is as coarse
             found = changed(found, unit=claimed.unit) if found.unit == ANY_CURRENCY else found
             found = changed(found, trend=claimed.trend) if claimed.trend in MOVES else found
