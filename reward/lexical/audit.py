@@ -24,6 +24,7 @@ from typing import Any
 from reward.checks import CHECKS
 from reward.checks.check import Found
 from reward.claims import kinds_for, targets_of
+from reward.claims.clauses import Clauses
 from reward.claims.kind import Lookup, Mention, Place, Target
 from reward.claims.numbers import Kind, Number
 from reward.claims.numbers.lookup import NumberLookup
@@ -152,8 +153,9 @@ class _Facts:
         kinds = {target.kind.name: target.kind for target in targets}
         self._lookups = {name: kind.lookup(query.documents) for name, kind in kinds.items()}
         self._titles = [Document(id=one.id, text=one.title) for one in query.documents if one.title]
-        self._elsewhere = Elsewhere(query, response, targets)
-        self._cells = Cells(query, response, targets)
+        clauses = Clauses(response, targets)
+        self._elsewhere = Elsewhere(query, clauses)
+        self._cells = Cells(query, response, targets, clauses)
         self.checks = []
         if config.checks:
             numbers = [target.mention for target in targets if isinstance(target.mention, Number)]

@@ -39,7 +39,6 @@ _COMPARES, _IN_ORDER, _DENIES, _BESIDE = (
 )
 _FROM = re.compile(r"\b(?:de|desde|da)\s*$", re.IGNORECASE)
 _PARENTHESES = re.compile(r"\([^()]*\)?")
-_OF_OTHER_YEAR = re.compile(r"\b(?:year|period|quarter) (?:before|earlier|ago|after|later)\b", re.IGNORECASE)
 _GOES_ON = re.compile(r"\s?\w")
 _SHORT = 200  # characters of a response that only answers the query
 _MOST_NAMES = 2  # in a response whose names are compared with tables
@@ -66,9 +65,9 @@ class _Spoken(NamedTuple):
 class Cells:
     """The tables of the documents, for the mentions of a response."""
 
-    def __init__(self, query: RagQuery, response: str, targets: Sequence[Target]) -> None:
+    def __init__(self, query: RagQuery, response: str, targets: Sequence[Target], clauses: Clauses) -> None:
         self._query = query.query
-        self._clauses = Clauses(response, targets)
+        self._clauses = clauses
         self._texts = [one.text for one in query.documents if tables_of(one.text)]
         self._counts = self._count(response, targets) if self._texts else Counter()
         self._is_short = len(response) <= _SHORT
@@ -109,7 +108,6 @@ class Cells:
         # A clause in small letters goes on with the subject that its sentence begins with.
         opening = self._clauses.opening(target) if before.lstrip()[:1].islower() else ""
         clause = f"{opening} {before} {behind}"
-        any(words.search(clause) for words in (_COMPARES, _DENIES)) or _FROM.search(before)
         own = words_of(clause)
         is_alone = self._is_short and self._counts[target.kind.name] <= 1
         is_answer = is_alone or (bool(own) and own <= self._asked)
@@ -125,12 +123,7 @@ class Cells:
             openings=(_first_words(opening, _OPENING), _first_words(before, _OPENING)),
             behind=_first_words(behind if _GOES_ON.match(behind) else "", _BEHIND),
             is_answer=is_answer,
-            is_plain=not (
-                _BESIDE.search(clause)
-                or _COMPARES.search(clause)
-                or _DENIES.search(clause)
-                or _FROM.search(before)
-            ),
+            is_plain=not (_COMPARES.search(clause) or _DENIES.search(clause) or _FROM.search(before)),
         )
 
     def _years(self, before: str, behind: str) -> frozenset[str] | None:
@@ -139,8 +132,6 @@ class Cells:
         if _COMPARES.search(before) or _FROM.search(before):
             return frozenset()
         years = years_of(before)
-        if _OF_OTHER_YEAR.search(behind):
-            return frozenset()
         if later := years_of(behind):
             return frozenset() if _COMPARES.search(behind) or _DENIES.search(behind) else years | later
         return years or None

@@ -37,9 +37,9 @@ _MOST_PARTS = 100  # places of a name's words in one text that are looked at
 class Elsewhere:
     """The documents of a query one by one, for the mentions of a response."""
 
-    def __init__(self, query: RagQuery, response: str, targets: Sequence[Target]) -> None:
+    def __init__(self, query: RagQuery, clauses: Clauses) -> None:
         self._asked, self._documents = query.query, query.documents
-        self._clauses = Clauses(response, targets)
+        self._clauses = clauses
 
     def says_of_another(self, target: Target, place: Place[Any]) -> str:
         """Whom the documents say a mention of; empty if it may be whom the response means."""

@@ -235,18 +235,13 @@ def _are_beside(numbers: Sequence[Number], lookup: NumberLookup) -> bool:
 
     A row of a table is no sentence: what its numbers are of is in the heads.
     """
-    first, *rest = ([(id(one.document), one) for one in lookup.places(number)] for number in numbers)
-    for document, place in first:
-        text = place.document.text
-        span = sentence_span(text, place.mention.start, place.mention.end)
-        found = {place.mention.start}
+    first, *rest = (lookup.places(number) for number in numbers)
+    for place in first:
+        text, found = place.document.text, {place.mention.start}
+        low, high = sentence_span(text, place.mention.start, place.mention.end)
         for places in rest:
-            inside = (
-                one.mention.start
-                for d, one in places
-                if d == document and span[0] <= one.mention.start < span[1]
-            )
-            found.update(islice((start for start in inside if start not in found), 1))
+            starts = (one.mention.start for one in places if one.document is place.document)
+            found.update(islice((one for one in starts if low <= one < high and one not in found), 1))
         if len(found) == len(numbers) and not any(table.at(place.mention.start) for table in tables_of(text)):
             return True
     return False
