@@ -77,7 +77,7 @@ def test_what_is_known_to_be_wrong_is_a_row() -> None:
 
 
 def test_right_answers_that_are_refused_move_to_their_round_when_they_are_not() -> None:
-    """Of rounds 90 to 92, mostly sums: more than the tenth of a round that may be wrong."""
+    """Of rounds 90 to 98, mostly sums: more than the tenth of a round that may be wrong."""
     found = [row for row in read(REFUSED) if is_right(Row("", row["document"], row["answer"], "supported"))]
     assert not found
 
@@ -86,4 +86,4 @@ def test_most_values_that_a_document_says_of_something_else_are_accepted() -> No
     """What a lookup cannot see; the audit with a model asks. The share is in `docs/judge.md`."""
     swapped = read(SWAPPED)
     refuted = sum(is_right(Row("", row["document"], row["answer"], "refuted")) for row in swapped)
-    assert refuted / len(swapped) == pytest.approx(0.18, abs=0.005), "give the new share in docs/judge.md"
+    assert refuted / len(swapped) == pytest.approx(0.145, abs=0.005), "give the new share in docs/judge.md"

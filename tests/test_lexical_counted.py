@@ -26,6 +26,20 @@ from tests.test_number_trends import refutes
         ("She is Taiwan's first woman to climb it.", "The first woman did.", "The second woman did."),
         ("He is the first Dane to win it.", "The first Dane won it.", "The second Dane won it."),
         ("The Act of 1997 was the first.", "The Act was the first.", "The Act was the second."),
+        ("One hundred years ago it began.", "It is its 100th anniversary.", "It is its 110th anniversary."),
+        ("It is the 40th anniversary of the war.", "The war began 40 years ago.", "It began 30 years ago."),
+        ("He sued her to get two cats.", "He is in a battle over two cats.", "He has over two cats."),
+        (
+            "The second-largest lake has 12 islands, three of which are inhabited.",
+            "Three are inhabited.",
+            "It is the third-largest lake.",
+        ),
+        ("It is limited to 10 users.", "It is for at most 10 users.", "It needs at least 10 users."),
+        (
+            "He sued his neighbour Nick for three acres.",
+            "He has a dispute with Nick over three acres.",
+            "His dispute with Nick is over five acres.",
+        ),
     ],
 )
 def test_a_number_of_another_kind_says_no_count_and_no_rank(document: str, right: str, wrong: str) -> None:

@@ -320,6 +320,11 @@ def test_the_plural_of_an_acronym_is_the_same() -> None:
         ("It lives in the forests of southern Borneo.", "It lives in the north of Borneo.", ["north"]),
         ("A bomb damaged the north wing.", "The northern wing was hit.", []),
         ("A bomb damaged the north wing.", "The south-west wing was hit.", ["south-west"]),
+        (
+            "Areas east of Ramadi fell. Routes south of the city are cut.",
+            "They fell to the east of the city.",
+            [],
+        ),
         ("Ash is 3 km north of Elm.", "Elm is 3 km south of Ash.", []),
         ("The wing lies in South Halden.", "The north wing was hit.", []),  # of a name
         ("It hit the coast.", "It hit the western coast.", []),  # perhaps: nobody says otherwise

@@ -69,7 +69,7 @@ _EMPHASIS = re.compile(  # that begins or ends in the middle of a word
     r"|(?:(?<=[^\W\d_])\*(?P<italic_end>[^\W\d_]+)\*)|(?:\*(?P<italic_start>[^\W\d_]+)\*(?=[^\W\d_]))"
 )
 _ELIDED = re.compile(  # "d'Italie": a name of its own, as its capital says
-    "(?<![A-Za-z\u00c0-\u00ff])(?:[a-z\u00e0-\u00ff]{1,6}|[DL])['\u2019](?=[A-Z\u00c0-\u00de])"
+    "(?<![A-Za-z\u00c0-\u00ff])(?:[a-z\u00e0-\u00ff]{1,6}|(?<![a-z] )[DL])['\u2019](?=[A-Z\u00c0-\u00de])"
 )
 _EDGES = re.compile(r"_(?:(?<!\w_)_*(?=[^\W_])|(?<=[^\W_]_)_*(?!\w))")
 _Become = Callable[[re.Match[str]], str]

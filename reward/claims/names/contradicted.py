@@ -255,9 +255,15 @@ def _directions(response: str, documents: tuple[str, ...]) -> Iterator[Name]:
 
 
 def _is_other_side(match: re.Match[str], documents: tuple[str, ...]) -> bool:
-    """Whether documents say "north of the pass", and none "south of the pass", as the response does."""
+    """Whether documents say "north of the pass", and none "south of the pass", as the response does.
+
+    "East of the city" can also be east of what they call by its name.
+    """
     of_what = _OF_WHAT.match(match.string, match.end())
-    given = _sides_of(documents).get(of_what[0], ()) if of_what else ()
+    sides = _sides_of(documents)
+    given = sides.get(of_what[0], set()) if of_what else set()
+    if given and of_what is not None and of_what[0].islower():
+        given = given.union(*sides.values())
     return bool(given) and match.groups() not in given
 
 

@@ -145,8 +145,9 @@ def _continues(text: str, before: Part, part: Part) -> bool:
         return (len(before.low) == 1 or before.low in lexicon.ABBREVIATIONS) and not is_common(part.low)
     if gap == " the ":  # "Henry the Eighth"
         return (part.low in lexicon.RULERS or part.low in _EPITHETS) and not is_common(before.low)
-    if gap == " for ":
-        return before.low in lexicon.OF_HEADS
+    if gap in (" for ", " and "):
+        is_joint = (before.low, gap.strip(), part.low) in lexicon.JOINTS
+        return is_joint or (gap == " for " and before.low in lexicon.OF_HEADS)
     if gap.startswith(".") and len(before.low) == 1:  # "K. van der Linde"
         gap = gap[1:]
     return bool(_LINK.fullmatch(gap))
@@ -160,9 +161,11 @@ def _are_initials(part: Part, behind: Part) -> bool:
 
 def _name(text: str, run: list[Part]) -> Name | None:
     """The name that a run is, or holds."""
-    if len(run) > 1 and opens_foreign(text, run[0]):
+    if len(run) > 1 and opens_foreign(text, run[0], is_alone=False):
         run = run[1:]
-    run = list(dropwhile(lambda part: is_noun(text, part.start, part.low), run))
+    # "Mittwoch des Monats" is no name of two words.
+    is_alone = len(run) == 1 or text[run[0].end : run[1].start] in (" des ", " der ")
+    run = list(dropwhile(lambda part: is_noun(text, part.start, part.low, is_alone=is_alone), run))
     if not run:
         return None
     whole = run
@@ -173,7 +176,8 @@ def _name(text: str, run: list[Part]) -> Name | None:
         if one.low in _SURNAMES_TOO and _is_apposed(text, one):
             return name_of(text, one.start, one.end)
         behind = _behind(text, one.end)
-        is_verb = one.low in _VERBS_TOO and behind in _BEFORE_OBJECTS  # "Polish the brass"
+        # "Polish the brass", "Dabbing the paint on"
+        is_verb = (one.low in _VERBS_TOO or lexicon.is_in_ing(one.low)) and behind in _BEFORE_OBJECTS
         if one.low in _SILENT or _only_begins(text, run) or (is_verb and begins(text, one.start)):
             return name_of(text, one.start, one.end) if _does(text, one) else None
     else:

@@ -57,6 +57,14 @@ def _phrases() -> dict[str, list[tuple[tuple[str, ...], str]]]:
 
 
 PHRASES = _phrases()
+# Words that "and" or "for" joins within a known phrase: "Food and Drug Administration".
+JOINTS = frozenset(
+    (words[at - 1], words[at], words[at + 1])
+    for those in PHRASES.values()
+    for words, _ in those
+    for at in range(1, len(words) - 1)
+    if words[at] in ("and", "for") and words[at - 1] not in COUNTRIES
+)
 
 WORD = re.compile(r"[^\W\d_](?:\.[^\W\d_])+(?!\w)\.?|[^\W_]+(?:['\u2019`][^\W_]+)*(?:&[A-Z][^\W_]*)*")
 
@@ -148,6 +156,11 @@ def looks_common(word: str) -> bool:
         return False
     is_made = _is_derived(word) or _is_doers(word) or _is_joined(word)
     return word.endswith(_COMMON_ENDINGS) or word in NUMERALS or is_made
+
+
+def is_in_ing(word: str) -> bool:
+    """Whether a word has the ending of a verb, and is no name that has it, too."""
+    return word.endswith("ing") and len(word) > _SHORTEST_BASE + 2 and word not in _NAMES_IN_ING
 
 
 def _is_derived(word: str) -> bool:

@@ -5,7 +5,17 @@ from collections.abc import Sequence
 
 from reward.claims.kind import Context, Place, nearest
 from reward.claims.names.index import Index, Range, index_names
-from reward.claims.names.lexicon import COUNTRIES, GIVEN_NAMES, KINDS, OF_HEADS, PREFIXES, is_common, stem
+from reward.claims.names.lexicon import (
+    COUNTRIES,
+    GIVEN_NAMES,
+    KINDS,
+    OF_HEADS,
+    PREFIXES,
+    STATES,
+    is_acronym,
+    is_common,
+    stem,
+)
 from reward.claims.names.model import Name, name_of
 from reward.claims.names.places import differ, place_behind
 from reward.claims.names.roles import allows, is_other_courtesy
@@ -21,6 +31,7 @@ _POST = re.compile(
 )
 _INSTITUTION = re.compile(rf"(?<=\w) (?:of|for) (?:the )?(?=(?i:{'|'.join(sorted(OF_HEADS))}) of )")
 _FIRST_NAMES = GIVEN_NAMES - {"guy", "chance", "charity", "chase", "hunter", "summer", "patience"}
+_STATES = {name[0] for name in STATES.values() if len(name) == 1} | {"ny"}
 Found = tuple[Document, Index, Range]
 _COUNTRIES_APART = re.compile(r"[- ]")
 _CUT = {
@@ -79,7 +90,13 @@ class NameLookup:
     def _find_described(self, claimed: Name, context: Context | None) -> Place[Name] | None:
         """A name without the trade or nationality before it, which the documents must hold somewhere."""
         words = claimed.tokens
-        start = next((i for i, word in enumerate(words) if not self._describes(word)), len(words))
+        described = [
+            self._describes(word) or (i == 0 and self._is_of_whom(claimed)) for i, word in enumerate(words)
+        ]
+        start = described.index(False) if False in described else len(words)
+        is_body = len(words) > 2 or KINDS.issuperset(words[1:])
+        if start == len(words) and words[0] in COUNTRIES and is_body:
+            start = 1  # "US Congress", "US Border Patrol"
         if start in (0, len(words)) or not all(map(self._may_stand_elsewhere, words[:start])):
             return None
         if len(words[-1]) == 1:
@@ -90,9 +107,14 @@ class NameLookup:
         """Whether a word can tell what the name behind it is: a trade, a nationality, a small word."""
         if word in PREFIXES or word in _FIRST_NAMES:
             return False
-        if is_common(word) or word in COUNTRIES:
-            return True
+        if is_common(word) or word in COUNTRIES or any(f"{word}s" in one.places for one in self._indexes):
+            return True  # an "Indiana Pacer" is one of the Pacers
         return len(word) > _LONGEST_SHORT and any(one.holds_small(word) for one in self._indexes)
+
+    def _is_of_whom(self, claimed: Name) -> bool:
+        """Whether a name begins with the state or the body of a person: "Texas Governor", "NYPD chief"."""
+        is_long = len(claimed.tokens) > 2 or bool(claimed.roles)
+        return is_long and (claimed.tokens[0] in _STATES or is_acronym(claimed.text.split()[0]))
 
     def _may_stand_elsewhere(self, word: str) -> bool:
         return word not in KINDS and any(stem(word) in index.stems for index in self._indexes)

@@ -50,7 +50,7 @@ class Reading(NamedTuple):
     capital: bool  # whether it has one
     dotted: bool = False  # it may be initials
     begins: bool = False  # a known phrase can begin with it
-    odd: bool = False  # it has a capital inside, or letters beyond ASCII
+    odd: bool = False  # it has a capital inside, letters beyond ASCII, or begins as "D'Esposito" does
 
 
 class Tokens:
@@ -115,7 +115,7 @@ def _read(written: str) -> Reading:
     word = canonical(written)
     capital = not written.islower() and not written.isdigit()
     dotted = "." in written and fold(written) not in KEPT_DOTTED
-    odd = not written.isascii() or CAMEL.search(written) is not None
+    odd = not written.isascii() or CAMEL.search(written) is not None or written[1:2] == "'"
     return Reading(word, capital, dotted, word in lexicon.PHRASES, odd)
 
 

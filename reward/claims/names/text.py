@@ -91,6 +91,8 @@ def _other_writings(text: str, tokens: Tokens, places: dict[str, list[int]]) -> 
         parts = CAMEL.split(written) if readings[place].capital and len(written) > 3 else ()
         for part in parts if len(parts) > 1 else ():
             others[part.lower()].append(place)
+        if written[1:2] in ("'", "\u2019") and len(written) > 4:  # "Esposito" for "D'Esposito"
+            others[canonical(written[2:])].append(place)
         if not written.isascii() and (other := canonical(transcribed(written))) != readings[place].word:
             others[other].append(place)
     for place in places.get("washington", ()):  # a phrase: "Washington, D.C." holds "D.C.", too

@@ -86,6 +86,11 @@ _CLIMBS = re.compile(
     re.IGNORECASE,
 )
 _WARMER = re.compile(r"(?:warm|hott|cold|cool)er\b", re.IGNORECASE)
+_DISPUTES = re.compile(
+    r"\b(?:battl|fight|disput|argu|quarrel|feud|clash|lawsuit|row|wrangl|concern|contro|custody|debat|war)\w*$"
+    r"|\bfought$|\b(?:battle|dispute|fight|feud|lawsuit|row) (?:with|against) [^.;]{1,60}$",
+    re.IGNORECASE,
+)  # "a battle over two embryos", "fought over three acres"
 _REACH = 80
 _SHORT = ("nearly", "almost", "casi", "fast", "knapp", "presque", "quasi", "bijna", "quase")
 _JUST = ("just ", "slightly ", "poco ")
@@ -214,7 +219,7 @@ def _is_no_bound(text: str, match: re.Match[str], number: Number, low: int) -> b
         return _CHANGES.search(before) is not None or _LASTS.search(before) is None
     if number.dimension == "length" and _RACES.search(before):
         return True
-    return _EXTENDS.search(before) is not None
+    return _EXTENDS.search(before) is not None or _DISPUTES.search(before) is not None
 
 
 def _after(text: str, number: Number) -> Number:

@@ -33,6 +33,7 @@ from reward.claims.numbers.vocabulary import BEGIN, END
 from reward.claims.numbers.words import words_at
 from reward.claims.text import lowered
 
+_OF_WHICH = re.compile(r" of (?:which|whom)\b")
 _ENUMERATOR = re.compile(r"^[-*\u2022#>_( \t]{0,16}(\d{1,3})[.)\u20e3][*_]{0,2}(?=[ \t]+\S)", re.MULTILINE)
 _FIRST_ON_A_LINE = re.compile(r"(?:^|(?<=[.!?:;]))[ \t]{0,3}1[.)][ \t]+[*_\"'(]{0,3}[A-Z]", re.MULTILINE)
 _NEXT_ON_A_LINE = re.compile(r"[.!?;][)\"'*_]{0,3}[ \t]+(\d{1,3})[.)](?=[ \t]+[*_\"'(]{0,3}[A-Z])")
@@ -162,7 +163,8 @@ def _finished(text: str, atoms: list[Number], weak: frozenset[int]) -> list[Numb
             if rate and whole.form is Form.RANGE:  # each end of "3,100 to 4,200 euros per month"
                 parts = tuple(changed(one, rate=rate) for one in parts)
             whole = with_trend(changed(whole, rate=rate, parts=parts), trend)
-        counts = things_behind(text, whole) or is_in_name(text, whole)
+        is_part = whole.kind is Kind.COUNT and _OF_WHICH.match(text, whole.end)
+        counts = things_behind(text, whole) or is_in_name(text, whole) or is_part
         finished.append(changed(whole, counts=True) if counts else whole)
         low = whole.end
     return finished

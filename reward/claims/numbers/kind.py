@@ -51,6 +51,7 @@ _IN_A_ROW = re.compile(
     r"(?: \w+)? (?:in a row|in succession|consecutive|straight|successive|running"
     r"|on the (?:trot|spin))\b"
 )
+_ANNIVERSARY = re.compile(r"[ -](?:anniversary|Jahrestag|Jubiläum|anniversaire|aniversario|anniversario)\b")
 _NEXT_WORD, _WORD_BEFORE = re.compile(r" ([a-z]+)\b"), re.compile(r"([A-Za-z]+) $")
 _NAME_BEFORE = re.compile(r"\b([A-Z][^\W\d_]*) $")
 _LONGEST_LETTERS = 3  # of a code: "BA 2490"
@@ -295,6 +296,7 @@ class Numbers(ClaimKind):
         return any(
             _is_same_point(mention, response, document.text, number)
             or _is_same_rank((response, mention), (document.text, number))
+            or _is_anniversary((response, mention), (document.text, number))
             or _is_named_so(response, mention, number)
             for document, index in self.lookup(self.query.documents).texts
             for entry in index.by_value.get(mention.value, ())
@@ -356,6 +358,15 @@ def _is_same_rank(one: tuple[str, Number], other: tuple[str, Number]) -> bool:
         return True
     part = _part_of(count_text, count)
     return bool(part) and _part_of(rank_text, rank) == part
+
+
+def _is_anniversary(one: tuple[str, Number], other: tuple[str, Number]) -> bool:
+    """Whether one of two numbers of one value is years and the other their anniversary."""
+    kinds = {number.kind: (text, number) for text, number in (one, other)}
+    if kinds.keys() != {Kind.ORDINAL, Kind.DURATION} or kinds[Kind.DURATION][1].unit != "year":
+        return False
+    text, rank = kinds[Kind.ORDINAL]
+    return _ANNIVERSARY.match(text, rank.end) is not None
 
 
 def _is_named_so(response: str, mention: Number, number: Number) -> bool:
