@@ -1,5 +1,6 @@
 """Logits at the responses alone: log-probabilities, entropies and gradients are those of OpenRLHF's actor."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -30,10 +31,11 @@ def batch() -> dict[str, torch.Tensor]:
 
 
 @pytest.fixture
-def actor() -> Any:
+def actor() -> Iterator[Any]:
     made = Actor(str(TINY_POLICY), attn_implementation="sdpa", temperature=0.7)
     made.eval()
-    return made
+    with torch.compiler.set_stance("force_eager"):  # as in a training on CPU
+        yield made
 
 
 def positions_of(actor: Any) -> list[int]:

@@ -95,6 +95,8 @@ class NameLookup:
         ]
         start = described.index(False) if False in described else len(words)
         is_body = len(words) > 2 or KINDS.issuperset(words[1:])
+        if words[0] in COUNTRIES and words[1:] == ("government",):
+            return self._find(claimed._replace(tokens=words[:1]), context)
         if start == len(words) and words[0] in COUNTRIES and is_body:
             start = 1  # "US Congress", "US Border Patrol"
         if start in (0, len(words)) or not all(map(self._may_stand_elsewhere, words[:start])):
