@@ -25,6 +25,11 @@ LOANS = (
     "Loans of printed books decreased from 198,000 to 163,000, while e-book loans rose from 22,000 to 71,000."
 )
 
+MEETING = (
+    "The mayor opened the meeting at 6:34 p.m. The minutes were approved. "
+    "The contract was awarded. The meeting ended at 9:12 p.m."
+)
+
 
 def audit(document: str, answer: str) -> tuple[bool, list[str]]:
     """Whether nothing is refuted, and what is said of each claim."""
@@ -57,6 +62,7 @@ def audit(document: str, answer: str) -> tuple[bool, list[str]]:
         (ICE, "Between 1985 and 2015 the ice lost 27 metres."),
         (PUMP, "The pump yielded half as much in August as in April."),
         (FARM, "The farm has three times as many goats as sheep."),
+        (MEETING, "The meeting ran for 2 hours and 38 minutes."),
     ],
 )
 def test_what_follows_from_two_numbers_is_supported(document: str, answer: str) -> None:
@@ -88,6 +94,7 @@ def test_what_follows_from_two_numbers_is_supported(document: str, answer: str) 
         (PUMP, "The pump yielded twice as much in August as in April."),
         (FARM, "The farm has three times as many sheep as goats."),
         (APP, "The app added 12,000 users in May."),
+        (MEETING, "The meeting ran for 2 hours and 48 minutes."),
     ],
 )
 def test_a_wrong_sum_or_direction_is_refuted(document: str, answer: str) -> None:

@@ -6,7 +6,7 @@ sum (`relations`), if two numbers of one document give it, and if the response s
 1. It states both.
 2. It states one, and the other is in the same sentence of the document, or in one that shares words with it.
 3. One sentence of the document, or two that follow each other, hold just these two of their sort, and share
-   words or a name with the response.
+   words or a name with the response; or all of the document does, and the sentence of each shares a word.
 4. It names whom, or which year, each of the two is of.
 
 It must have the direction right, too: what is "4,500 more" at 84,000 was 79,500 before. `_own` tells which of
@@ -468,6 +468,11 @@ def _are_shown(one: _Operand, other: _Operand, said: _Said, operands: Sequence[_
     mine, its = (_keys(part) & said.keys for part in parts)
     if mine - its and its - mine:
         return True
+    if {one.value, other.value} == {
+        o.value for o in operands if o.unit == one.unit
+    } and one.value != other.value:
+        sentences = (_words(one.text[slice(*place)]) for place in (one.sentence, other.sentence))
+        return not any(map(said.words.isdisjoint, sentences))
     first, second = sorted((one.sentence, other.sentence))
     if first != second and one.text[first[1] : second[0]].strip():
         return False
