@@ -468,11 +468,11 @@ def _are_shown(one: _Operand, other: _Operand, said: _Said, operands: Sequence[_
     mine, its = (_keys(part) & said.keys for part in parts)
     if mine - its and its - mine:
         return True
-    if {one.value, other.value} == {
-        o.value for o in operands if o.unit == one.unit
-    } and one.value != other.value:
+    values = {o.value for o in operands if o.unit == one.unit}
+    if values == {one.value, other.value} and one.value != other.value:
         sentences = (_words(one.text[slice(*place)]) for place in (one.sentence, other.sentence))
-        return not any(map(said.words.isdisjoint, sentences))
+        if not any(map(said.words.isdisjoint, sentences)):
+            return True
     first, second = sorted((one.sentence, other.sentence))
     if first != second and one.text[first[1] : second[0]].strip():
         return False
