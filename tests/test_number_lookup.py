@@ -156,8 +156,14 @@ def test_signs_scales_and_units_that_two_numbers_share(document: str, right: str
         ("First, the second edition sold out.", "It was the second edition.", "It was the first edition."),
         ("She married first Roland Hart and secondly Dr Lee.", "her second husband", "her third husband"),
         ("She first met Roland Hart in Paris.", "Roland Hart", "Roland Hart was her first husband."),
-        # Pages, cents and magnitudes.
+        # Pages.
         ("xxiv + 388 pp. Illustrated.", "It has 388 pages.", "It has 389 pages."),
+        # What an amount is for.
+        ("La cuota es de 20 euros mensuales.", "Son 20 euros al mes.", "Son 20 euros al año."),
+        ("Redevance annuelle : 8 940 € HT.", "Cela coûte 8 940 € par an.", "Cela coûte 8 940 € HT par mois."),
+        ("Der Beitrag beträgt 30 Euro monatlich.", "Es sind 30 Euro im Monat.", "Es sind 30 Euro im Jahr."),
+        ("It is $40 per month, an answer says.", "It is $40 a month.", "It is $40 a year."),
+        # Points, cents and magnitudes.
         ("Inflation fell by 2 pp.", "Inflation fell by 2 percentage points.", "It has 2 pages."),
         ("Adults €1.80, children 90c.", "A child pays €0.90.", "A child pays €90."),
         ("Adults €1.80, children 90c.", "A child pays 90 cents.", "A child pays 80 cents."),

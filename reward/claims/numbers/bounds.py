@@ -109,12 +109,13 @@ _RATE = re.compile(
     rf"|(hourly|daily|nightly|weekly|monthly|quarterly|yearly|annually)){END}",
     re.IGNORECASE,
 )
-_FOREIGN_TIMES = {
-    word.lower(): unit for unit, words in TABLES["foreign_units"].items() for word in words.split("|")
-}
+_FOREIGN_TIMES = {word.lower(): unit for word, unit in by_word(TABLES["foreign_units"]).items()}
+_FOREIGN_TIMES |= {"mes": "month", "an": "year", "ano": "year"}  # words that are no units elsewhere
+_FOREIGN_RATES = by_word(TABLES["foreign_rates"])
 _FOREIGN_RATE = re.compile(
+    rf"(?: (?:HT|TTC|netto|brutto|brut|net|bruts|nets|brutos|netos))?"
     rf" (?:(?:par|pro|por|al|per|am|im|à l['\u2019]|a la) ?({either(_FOREIGN_TIMES)})"
-    rf"|täglich|dagelijks){END}(?! \d)",  # "im Jahr 2020"
+    rf"|({either(_FOREIGN_RATES)})){END}(?! \d)",  # "im Jahr 2020"
     re.IGNORECASE,
 )
 # Of other words the rate is the word itself, without "ly".
@@ -251,7 +252,7 @@ def rate_behind(text: str, number: Number) -> str:
         return _ZONES.get(zone[1], zone[1]) if zone else ""
     behind = _RATE.match(text, number.end) if number.kind in _RATED else None
     if behind is None and number.kind in _RATED and (foreign := _FOREIGN_RATE.match(text, number.end)):
-        return _FOREIGN_TIMES[foreign[1].lower()] if foreign[1] else "day"
+        return _FOREIGN_TIMES[foreign[1].lower()] if foreign[1] else _FOREIGN_RATES[foreign[2].lower()]
     if behind is None or (behind[3] and number.kind is Kind.COUNT):  # "two weekly papers"
         return ""
     word = (behind[1] or behind[2] or behind[3]).lower()

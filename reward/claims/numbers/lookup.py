@@ -42,14 +42,21 @@ _IN_ORDER = re.compile(r":|/|\b(?:in|of)\b")  # "1:3" is no "3:1", while who "wo
 _REACH = 120  # characters around a place that are held against the context
 _MOST_KEPT = 512  # claims whose places are kept, those of many places never
 _MOST_PLACES_KEPT = 16
+_FOREIGN_RATES = TABLES["foreign_rates"]
 _TIMES = {
-    time: re.compile(rf"\b(?:{words})", re.IGNORECASE)
+    time: re.compile(
+        rf"\b(?:{words}|(?:{TABLES['foreign_units'].get(time, words)}|{_FOREIGN_RATES.get(time, words)})\b)",
+        re.IGNORECASE,
+    )
     for time, words in (
-        *(("hour", "hour"), ("day", "day|dai|night"), ("week", "week"), ("month", "month")),
-        *(("quarter", "quarter"), ("year", "year|annu|per annum|p\\.a")),
+        *(("hour", "hour"), ("day", "day|dai|night"), ("week", "week"), ("month", "month|mes\\b")),
+        *(("quarter", "quarter"), ("year", "year|annu|per annum|p\\.a|par an\\b")),
     )
 }
-_EVERY = re.compile(r"\b(?:hour|dai|week|month|quarter|year)ly\b|\bannual\b", re.IGNORECASE)
+_EVERY = re.compile(
+    rf"\b(?:hour|dai|week|month|quarter|year)ly\b|\bannual\b|\b(?:{'|'.join(_FOREIGN_RATES.values())})\b",
+    re.IGNORECASE,
+)
 _WIN = re.compile(
     r"\b(?:third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+th) (?:win|victory|title|goal)\b"
 )
