@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import sys
 from pathlib import Path
 
 import pytest
@@ -344,3 +345,18 @@ def test_a_direction_is_a_claim_only_where_the_documents_say_the_opposite(
 def test_capitals_that_are_added_move_no_character(answer: str) -> None:
     asked = query("The winner was Ann Lee, with Bo.")
     assert len(with_capitals(answer, asked)) == len(answer)
+
+
+def test_a_word_without_end_is_not_looked_up_at_each_of_its_letters() -> None:
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        find_names(f"Der Rat ging mit {'Abcdefghij' * 2_000} nicht und auch nicht in das Haus.")
+    finally:
+        sys.setprofile(None)
+    assert calls < 2_000

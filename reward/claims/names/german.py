@@ -30,6 +30,7 @@ _DETERMINED = re.compile(
 _ADDRESSED = re.compile(r"\b(?:Herrn?|Frau|Dr\.|Prof\.|Firma|Familie) $")
 _REACH = 40  # characters
 _SHORTEST_PART = 4  # letters of the parts of a compound
+_LONGEST_WORD = 60  # letters; a longer one would be split at each of them
 
 
 def is_noun(text: str, start: int, low: str, *, is_alone: bool) -> bool:
@@ -54,6 +55,8 @@ def is_noun(text: str, start: int, low: str, *, is_alone: bool) -> bool:
 @lru_cache(maxsize=1 << 16)
 def is_word(written: str) -> bool:
     """Whether the dictionary of German has a capitalised word, or its last part and what is before that."""
+    if len(written) > _LONGEST_WORD:
+        return False
     if is_known(written, lang="de"):
         return True
     for at in range(_SHORTEST_PART, len(written) - _SHORTEST_PART + 1):
