@@ -17,6 +17,7 @@ from reward.claims.names.model import Name
 from reward.claims.text import lowered, words_in
 
 _OPPOSITES = {"north": "south", "south": "north", "east": "west", "west": "east"}
+_ANYTHING = ""  # what a side is of, whatever it is
 _ANY_DIRECTION = re.compile(rf"\b(?:{'|'.join(_OPPOSITES)})")
 _WORD = re.compile(
     r"(?<![^\W_])(north|south)?(?:(?<=th)[- ]?)?(east|west)?(?:(?<=th)|(?<=st))"
@@ -262,19 +263,20 @@ def _is_other_side(match: re.Match[str], documents: tuple[str, ...]) -> bool:
     of_what = _OF_WHAT.match(match.string, match.end())
     sides = _sides_of(documents)
     given = sides.get(of_what[0], set()) if of_what else set()
-    if given and of_what is not None and of_what[0].islower():
-        given = given.union(*sides.values())
+    if given and of_what is not None and of_what[0].islower() and match.groups() in sides[_ANYTHING]:
+        return False
     return bool(given) and match.groups() not in given
 
 
 @lru_cache(maxsize=64)
 def _sides_of(documents: tuple[str, ...]) -> dict[str, set[tuple[str | None, ...]]]:
-    """The sides that documents name, by what they are of."""
+    """The sides that documents name, by what they are of; and those of anything."""
     sides: dict[str, set[tuple[str | None, ...]]] = {}
     for text in documents:
         for match in _WORD.finditer(text):
             if match[0].islower() and (of_what := _OF_WHAT.match(text, match.end())):
-                sides.setdefault(of_what[0], set()).add(match.groups())
+                for of in (of_what[0], _ANYTHING):
+                    sides.setdefault(of, set()).add(match.groups())
     return sides
 
 
