@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 JOBS ?= 2
 OTHERS ?= 2
-FAST_JOBS ?= 4
+FAST_JOBS ?= 3
 DOCKER ?= docker
 TARGET ?= audit orchestrator train-cpu train-gpu
 VERSION := $(shell sed -n '0,/^version = "\(.*\)"/s//\1/p' pyproject.toml)

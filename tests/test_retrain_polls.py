@@ -67,7 +67,7 @@ def test_a_cluster_that_is_silent_for_too_long_ends_the_attempt_and_not_its_job(
     problem = stage.problem()
     assert problem is not None and problem.transient and "has not answered for" in problem.line
     dashboard.fails = ""
-    again = RayStage(request)
+    again = RayStage(asked(tmp_path, dashboard))  # with patience for a machine that is busy
     assert (again.id, dashboard.stops(), len(dashboard.jobs)) == (stage.id, 0, 1), "attached to"
 
 
