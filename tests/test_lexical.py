@@ -135,7 +135,7 @@ SHORT = "On Monday 50 people of Oslo met J. Smith, A. B. Cd and WHO."
 def num_calls(document: str, answer: str) -> int:
     """How many functions an audit calls: the same on every machine, and at every load."""
     query = RagQuery(id="1", query="What?", documents=(Document(id="a", text=document),))
-    config = AuditConfig(max_claims=128, max_document_numbers=100_000)
+    config = AuditConfig(max_claims=512, max_document_numbers=100_000)
     count = 0
 
     def counted(frame: FrameType, event: str, argument: object) -> None:

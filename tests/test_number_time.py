@@ -48,7 +48,7 @@ def cpu_s(reader: Callable[[str], object], text: str) -> float:
 
 def grows_faster(reader: Callable[[str], object], piece: str, attempts: int) -> bool:
     """Whether four times the text takes more than twelve times as long: sixteen times would be a square."""
-    text = piece * (4_000 // len(piece))
+    text = piece * (10_000 // len(piece))
     once = min(cpu_s(reader, text) for _ in range(attempts))
     four_times = min(cpu_s(reader, text * 4) for _ in range(attempts))
     return four_times > 12 * once + 0.01  # the constant is for what is too short to be measured
